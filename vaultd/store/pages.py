@@ -1,0 +1,156 @@
+"""What a vault gives back: pages as read or scanned, and what became of a change."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vaultd.store.fs import Revision
+
+__all__ = [
+    "CONTROL",
+    "Busy",
+    "Diverged",
+    "Exists",
+    "Gone",
+    "Moved",
+    "Outcome",
+    "PageFile",
+    "PageStat",
+    "Presence",
+    "Refused",
+    "Scan",
+    "Written",
+]
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no page's path may hold: control characters, line separators, and bytes that are not UTF-8 (as surrogates)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A page as it was read."""
+
+    path: str
+    data: bytes
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class PageStat:
+    """What a scan knows of a page without reading it. `mtime_ns` is nanoseconds since 1970."""
+
+    path: str
+    inode: int
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The page is on disk with this revision."""
+
+    path: str
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Something is there under this name; nothing was done."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """The page is no longer what was read: the person's text stands. Read it again and decide again."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody has the page open or is saving it; nothing was changed. Come back later."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """There is no such page."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The frontmatter cannot be edited safely; `reason` is for the person. The page was left alone."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The page has this path now."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Whether the vault is there; `reason` is why it counts as away, `id` the sentinel's."""
+
+    here: bool
+    reason: str | None = None
+    id: str | None = None
+
+
+Outcome: TypeAlias = Written | Diverged | Busy | Gone
+"""What became of a change to a page."""
+
+
+class Scan(Iterator[PageStat]):
+    """One walk over all pages, in no order; the counts are complete when it is exhausted.
+
+    `unnameable` counts pages and folders whose names are not UTF-8 or hold control characters: they are left
+    out. Folders that could not be listed are in `unreadable`: what they hold is unknown, not gone.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.unnameable = 0
+        self.unreadable: list[str] = []
+        self._pages = self._walk(root, "")
+
+    def __next__(self) -> PageStat:
+        return next(self._pages)
+
+    def _walk(self, root: str, prefix: str) -> Iterator[PageStat]:
+        folders = [prefix]
+        while folders:
+            prefix = folders.pop()
+            try:
+                entries = os.scandir(root + "/" + prefix)
+            except OSError:
+                self.unreadable.append(prefix.rstrip("/"))
+                continue
+            with entries:
+                for entry in entries:
+                    name = entry.name
+                    if name.startswith("."):
+                        continue
+                    page = name[-3:].lower() == ".md"
+                    if not page and not entry.is_dir(follow_symlinks=False):
+                        continue
+                    if CONTROL.search(name):
+                        self.unnameable += 1
+                    elif page and entry.is_file(follow_symlinks=False):
+                        with contextlib.suppress(FileNotFoundError):
+                            found = entry.stat(follow_symlinks=False)
+                            yield PageStat(prefix + name, found.st_ino, found.st_mtime_ns, found.st_size)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(prefix + name + "/")

@@ -1,0 +1,238 @@
+"""The vault: pages read, made and changed beside the person who owns them.
+
+A page is named by its path from the vault's root, in POSIX form. Every method that takes such a path passes it through
+one check (`Vault.checked`), and every method that writes takes text that went through the sanitiser. Outcomes that can
+be expected (the page changed meanwhile, somebody has it open, it is gone, its frontmatter cannot be edited) are values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vaultd.core import frontmatter
+from vaultd.errors import RefusedError
+from vaultd.store import fs
+from vaultd.store.fs import Revision
+from vaultd.store.pages import (
+    CONTROL,
+    Busy,
+    Diverged,
+    Exists,
+    Gone,
+    Moved,
+    Outcome,
+    PageFile,
+    PageStat,
+    Presence,
+    Refused,
+    Scan,
+    Written,
+)
+from vaultd.store.swap import SwapResult, swap
+
+if TYPE_CHECKING:
+    from vaultd.core.sanitize import Clean
+
+__all__ = [
+    "SENTINEL",
+    "Busy",
+    "Diverged",
+    "Exists",
+    "Gone",
+    "Moved",
+    "Outcome",
+    "PageFile",
+    "PageStat",
+    "Presence",
+    "Refused",
+    "Scan",
+    "Vault",
+    "Written",
+]
+
+SENTINEL = "vaultd-vault 1"
+"""First line of `.vaultd/vault-id`; the number is the format's. The second line is the vault's id."""
+
+_ID = re.compile(r"[0-9a-f]{8,64}\Z")
+_ROOM = ("inbox/tmp", "inbox/new", "inbox/failed", "done", "outbox/map", "outbox/at", "leases", "runs")
+
+
+class Vault:
+    """One vault folder.
+
+    `sync` False leaves durability to the caller, who ends a batch with one `sync_all`. Nothing is read or made when
+    the object is: a vault may be away.
+    """
+
+    def __init__(self, root: Path, *, sync: bool = True) -> None:
+        self.root = Path(os.path.abspath(root))  # noqa: PTH100 - absolute, but a symlinked root stays the name it has
+        self.room = self.root / ".vaultd"
+        self._sync = sync
+        self._seen: tuple[int, str] | None = None
+        self.presence()
+
+    def initialise(self, vault_id: str) -> str:
+        """Make the room and the sentinel where they are missing; the id that holds (an older one stays).
+
+        `vault_id` is hexadecimal, from the caller. A crash leaves some of the folders; doing it again ends it. The
+        sentinel comes last: without it the vault counts as away.
+        """
+        if not _ID.match(vault_id):
+            raise ValueError("a vault id is 8 to 64 hexadecimal digits")
+        self.room.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.room.chmod(0o700)
+        for folder in _ROOM:
+            fs.make_folder(self.room / folder, mode=0o700)
+        with contextlib.suppress(FileExistsError):
+            fs.publish(self.room / "vault-id", f"{SENTINEL}\n{vault_id}\n".encode(), mode=0o600)
+        present = self.presence()
+        if present.id is None:
+            raise RefusedError(f"{self.room / 'vault-id'} is there but cannot be used: {present.reason}.")
+        return present.id
+
+    def presence(self) -> Presence:
+        """Whether the vault is the one that was seen first by this object: its sentinel, and on the same device."""
+        try:
+            text = (self.room / "vault-id").read_bytes().decode("utf-8", "replace")
+            device = self.root.stat().st_dev
+        except OSError as error:
+            return Presence(False, f"its sentinel .vaultd/vault-id cannot be read ({error.strerror})")
+        first, _, rest = text.partition("\n")
+        found = rest.partition("\n")[0].strip()
+        if first != SENTINEL or not _ID.match(found):
+            newer = first.startswith("vaultd-vault ")
+            return Presence(False, "it was made by a newer vaultd" if newer else "its sentinel is damaged")
+        if self._seen is None:
+            self._seen = (device, found)
+        if self._seen[0] != device:
+            return Presence(False, "its folder is on another device than before")
+        if self._seen[1] != found:
+            return Presence(False, "another vault is in its place")
+        return Presence(True, None, found)
+
+    def checked(self, rel: str) -> Path:
+        """The absolute path of `rel`; RefusedError for a path that is not plainly inside the vault.
+
+        Refused: absolute paths, `..`, empty and hidden segments (a dot first), control characters, names longer
+        than a file system takes, and whatever symlinks lead out of the vault or into a hidden folder.
+        """
+        segments = rel.split("/")
+        if not rel or CONTROL.search(rel) or any(not part or part.startswith(".") for part in segments):
+            raise RefusedError(
+                f"{rel!r} is not a path inside the vault. Give it from the vault's root, as in notes/x.md."
+            )
+        if any(len(part.encode()) > 255 for part in segments) or len(rel.encode()) > 3000:
+            raise RefusedError(f"{rel[:60]!r}... is too long for a file name. Shorten it.")
+        root = os.path.realpath(self.root)
+        real = os.path.realpath(os.path.join(root, rel))  # noqa: PTH118 - with realpath, on text
+        inside = real[len(root) :].split("/")[1:] if real.startswith(root.rstrip("/") + "/") else []
+        if not inside or any(part.startswith(".") for part in inside):
+            raise RefusedError(f"{rel!r} leads out of the vault through a symlink. Use the real path.")
+        return Path(real)
+
+    def read(self, rel: str) -> PageFile | None:
+        """The page's bytes and their revision; None when there is no such file. OSError when it cannot be read."""
+        path = self.checked(rel)
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                return None
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return PageFile(rel, data, fs.revision(data))
+
+    def create(self, rel: str, text: Clean) -> Written | Exists:
+        """A new page; its folders are made. Crash: see `fs.publish`; at most empty folders and a temp file."""
+        path = self.checked(rel)
+        data = text.encode()
+        fs.make_folder(path.parent, sync=self._sync)
+        try:
+            fs.publish(path, data, sync=self._sync)
+        except FileExistsError:
+            return Exists(rel)
+        return Written(rel, fs.revision(data))
+
+    def rewrite(self, rel: str, text: Clean, expected: Revision) -> Outcome:
+        """The whole page anew, if it still has the revision `expected`."""
+        return self._swap(rel, text.encode(), expected)
+
+    def splice(
+        self, rel: str, values: Mapping[str, Clean | int | float | bool | Sequence[Clean] | None], expected: Revision
+    ) -> Outcome | Refused:
+        """Change only the values of our own frontmatter keys; every other byte stays (core.frontmatter.splice)."""
+        page = self.read(rel)
+        if page is None:
+            return Gone(rel)
+        if page.revision != expected:
+            return Diverged(rel)
+        try:
+            data = frontmatter.splice(page.data, values)
+        except ValueError as error:
+            return Refused(rel, str(error))
+        return Written(rel, expected) if data == page.data else self._swap(rel, data, expected)
+
+    def append(self, rel: str, text: Clean, expected: Revision) -> Outcome:
+        """Add lines to the end, in the page's own kind of line ends; the last line before them is closed if need be."""
+        page = self.read(rel)
+        if page is None:
+            return Gone(rel)
+        if page.revision != expected:
+            return Diverged(rel)
+        eol = b"\r\n" if b"\r\n" in page.data[:4096] else b"\n"
+        added = text.encode().replace(b"\r\n", b"\n").removesuffix(b"\n").replace(b"\n", eol) + eol
+        head = page.data if not page.data or page.data.endswith(b"\n") else page.data + eol
+        return self._swap(rel, head + added, expected)
+
+    def move(self, rel_from: str, rel_to: str) -> Moved | Exists | Gone:
+        """Give the page another path that is free; folders are made. One rename: of racers for one page one wins."""
+        source, target = self.checked(rel_from), self.checked(rel_to)
+        if not os.path.lexists(source):
+            return Gone(rel_from)
+        fs.make_folder(target.parent, sync=self._sync)
+        try:
+            fs.move(source, target, sync=self._sync)
+        except FileExistsError:
+            return Exists(rel_to)
+        except FileNotFoundError:
+            return Gone(rel_from)
+        return Moved(rel_to)
+
+    def remove(self, rel: str) -> bool:
+        """Remove the page; whether there was one."""
+        try:
+            fs.remove(self.checked(rel), missing_ok=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def keep_folder(self, rel: str) -> None:
+        """Make a folder and a `.gitkeep` in it, so that git carries it while it is empty."""
+        folder = self.checked(rel)
+        fs.make_folder(folder, sync=self._sync)
+        with contextlib.suppress(FileExistsError):
+            fs.publish(folder / ".gitkeep", b"", sync=self._sync)
+
+    def scan(self) -> Scan:
+        """All pages: files that end in `.md`. Hidden files and folders and symlinks are passed over."""
+        return Scan(str(self.root))
+
+    def sync_all(self) -> None:
+        """Make everything written so far durable, in one call."""
+        fs.sync_filesystem(self.root)
+
+    def _swap(self, rel: str, data: bytes, expected: Revision) -> Outcome:
+        match swap(self.checked(rel), data, expected, sync=self._sync):
+            case SwapResult.WRITTEN:
+                return Written(rel, fs.revision(data))
+            case SwapResult.DIVERGED:
+                return Diverged(rel)
+            case SwapResult.BUSY:
+                return Busy(rel)
+            case SwapResult.GONE:
+                return Gone(rel)
