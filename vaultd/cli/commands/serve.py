@@ -1,0 +1,32 @@
+"""Run the daemon in the foreground until it is stopped (Ctrl-C, SIGTERM)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultd.cli.terminal import Terminal
+
+HELP = "run the daemon in the foreground"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """No arguments."""
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Run it."""
+    import logging
+    import signal
+
+    from vaultd.cli.opening import opened
+    from vaultd.engine.daemon import Daemon
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    stores = opened(args)
+    daemon = Daemon(stores)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: daemon.stop())
+    daemon.run(ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"))
+    return 0

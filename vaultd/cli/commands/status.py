@@ -1,0 +1,30 @@
+"""Show what is recorded, what waits, and what is wrong. Exit code 7 when something is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultd.cli.terminal import Terminal
+
+HELP = "show what is recorded, what waits, and what is wrong"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Show it."""
+    from vaultd.cli.opening import opened
+    from vaultd.cli.report import show_status
+    from vaultd.engine.status import status
+
+    report = status(opened(args))
+    if args.json:
+        terminal.json(report)
+    else:
+        show_status(terminal, report)
+    return 0 if report["ok"] else 7

@@ -1,0 +1,47 @@
+"""Make the vault if there is none and start the daemon in the background."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultd.cli.terminal import Terminal
+
+HELP = "start the memory: make the vault if there is none, start the daemon"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """No arguments."""
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Start it, and say what to do next."""
+    from vaultd.cli.opening import configured, opened
+    from vaultd.cli.starting import start_daemon
+    from vaultd.engine.install import refresh_hook, wired_agents
+    from vaultd.engine.setup import hook_source, init, needs_init, remember
+
+    config = configured(args)
+    if needs_init(config):
+        report = init(config)
+        terminal.say(f"Made a vault at {report.root}")
+        for path in report.added:
+            terminal.say(f"  added {path}")
+        for note in report.notes:
+            terminal.say(note)
+    remember(config)
+    stores = opened(args)
+    refresh_hook(hook_source(), config.places)
+    process, started = start_daemon(stores)
+    terminal.say(f"The daemon {'runs' if started else 'ran already'} (pid {process.pid}) for {config.vault}")
+    wired = wired_agents(stores.agents.values(), config.places, config.environ)
+    if wired:
+        terminal.say(f"Agents that are wired: {', '.join(wired)}")
+    missing = [a for a in stores.agents if a not in wired]
+    if missing:
+        terminal.say("Next, for each agent that you use:")
+        for agent in missing:
+            terminal.say(f"  vaultd install-hooks --agent {agent} --apply")
+    terminal.say("`vaultd status` shows what is recorded.")
+    return 0

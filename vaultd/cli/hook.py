@@ -1,0 +1,209 @@
+"""`vaultd hook AGENT EVENT`: the portable twin of the hook script, for systems without a POSIX shell.
+
+Reads the payload from standard input, delivers an event file and, at a session's start, claims and prints what was
+prepared: the same files in the same order as `hooks/vaultd-hook`. Exits 0 whatever happens and prints nothing else: an
+agent must never be held up by its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+__all__ = ["run_hook"]
+
+_LIMIT = 8 * 1024 * 1024  # bytes of a payload that are kept
+_LOOK = 4096  # bytes of a payload that are looked at for a claim
+_SOURCE = re.compile(rb'"source"\s*:\s*"(?:compact|clear)"')
+
+
+def run_hook(argv: list[str]) -> int:
+    """Deliver one event; always 0."""
+    try:
+        if len(argv) >= 2:
+            _run(argv[0], argv[1])
+    except Exception:  # noqa: BLE001, S110  # fail open: no fault of ours may reach the agent
+        pass
+    return 0
+
+
+def _run(agent: str, event: str) -> None:
+    """Everything the hook does, in its order."""
+    from vaultd.config import current_environment, places, vault_path
+
+    payload = sys.stdin.buffer.read(_LIMIT)
+    while sys.stdin.buffer.read(1 << 20):
+        pass
+    environ = current_environment()
+    where = places(environ)
+    room = vault_path(None, environ, where) / ".vaultd"
+    away = not (room / "vault-id").is_file()
+    cwd = os.fsencode(os.getcwd())  # noqa: PTH109  # bytes: a name that is not UTF-8 must survive
+    root, gitfile, marker = _checkout(cwd)
+    if (room / "paused").exists() or _switched_off(marker) or ((room / "allow-list").exists() and not marker):
+        return
+    line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
+    shape, moment, drain = (line.split() + ["-", "-", "-"])[:3]
+    handoff = ""
+    if moment == "start" and not away and not _SOURCE.search(payload[:_LOOK]):
+        handoff = _claim(room, shape, root, cwd, gitfile, payload[:_LOOK])
+    inbox = where.spool if away else room / "inbox"
+    _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload)
+    if not away and (drain == "drain" or not (room / "outbox/map").is_dir()):
+        _drain(room, environ)
+
+
+def _checkout(cwd: bytes) -> tuple[bytes, bytes, bytes]:
+    """The first folder upwards with .git or .vaultd.toml; the text of a .git file there; the nearest marker file."""
+    root = gitfile = marker = b""
+    folder = cwd
+    while True:
+        if not marker and os.path.isfile(folder + b"/.vaultd.toml"):  # noqa: PTH113  # bytes paths
+            marker = folder + b"/.vaultd.toml"
+        if os.path.exists(folder + b"/.git") or marker.startswith(folder + b"/.vaultd.toml"):  # noqa: PTH110
+            root = root or folder
+        if root and os.path.isfile(root + b"/.git"):  # noqa: PTH113
+            with open(root + b"/.git", "rb") as file:
+                gitfile = file.read(4096).split(b"\n", 1)[0]
+        parent = os.path.dirname(folder)  # noqa: PTH120
+        if root or parent == folder:
+            return root, gitfile, marker
+        folder = parent
+
+
+def _switched_off(marker: bytes) -> bool:
+    """Whether the marker file holds the literal line `enabled = false`."""
+    if not marker:
+        return False
+    with open(marker, "rb") as file:
+        return any(row.strip() == b"enabled = false" for row in file.read(65536).splitlines())
+
+
+def _first_line(path: Path) -> str:
+    """A file's first line, "" when there is none."""
+    try:
+        return path.read_text("utf-8", "replace").split("\n", 1)[0]
+    except OSError:
+        return ""
+
+
+def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head: bytes) -> str:
+    """Claim and print what is prepared for this place; the handoff's id, "" when nothing was claimed."""
+    from vaultd.store import fs
+
+    found = _prepared(room, root, cwd, gitfile)
+    if found is None:
+        return ""
+    lines = (found / "claim").read_bytes().split(b"\n")
+    origin, pid, not_before = lines[2], int(lines[3] or 0), int(lines[4] or 0)
+    if (origin and origin in head) or (pid and _lives(pid)) or not_before > time.time():
+        return ""
+    text = (found / shape).read_bytes()
+    opened, accepted = Path(os.fsdecode(lines[0])), Path(os.fsdecode(lines[1]))
+    mark = room / "leases" / f"handoff-{opened.stem}"
+    fs.write_private(mark, b"")
+    try:
+        fs.move(opened, accepted)
+    except OSError:
+        return ""
+    try:
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+    except OSError:
+        fs.move(accepted, opened)
+        fs.remove(mark)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nothing is flushed into the closed pipe at exit
+        return ""
+    return opened.stem
+
+
+def _prepared(room: Path, root: bytes, cwd: bytes, gitfile: bytes) -> Path | None:
+    """The nearest prepared folder, from the working directory up to the checkout's root."""
+    main = root or cwd
+    if gitfile.startswith(b"gitdir: /") and b"/.git/worktrees/" in gitfile:
+        main = gitfile[8:].split(b"/.git/worktrees/", 1)[0]
+    sub = cwd[len(root) :].strip(b"/") if root else b""
+    while True:
+        folder = room / "outbox/at" / os.fsdecode(main).lstrip("/") / os.fsdecode(sub) / "@vaultd"
+        if (folder / "claim").is_file():
+            return folder
+        if not sub:
+            return None
+        sub = os.path.dirname(sub)  # noqa: PTH120
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process of this number exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _header(agent: str, event: str, environ: Mapping[str, str], cwd: bytes, root: bytes, gitfile: bytes, handoff: str) -> bytes:
+    """The header of the event file, blank line included."""
+    values: dict[str, bytes] = {
+        "agent": agent.encode(),
+        "event": event.encode(),
+        "at": datetime.now().astimezone().isoformat(timespec="seconds").encode(),
+        "cwd": cwd,
+        "root": root,
+        "gitfile": gitfile,
+        "run": environ.get("VAULTD_RUN_ID", "").encode(),
+        "workstream": environ.get("VAULTD_WORKSTREAM_ID", "").encode(),
+        "handoff": handoff.encode(),
+        **_processes(),
+    }
+    rows = [b"vaultd-event 1"]
+    for name, value in values.items():
+        if value:
+            safe = value.replace(b"%", b"%25").replace(b"\n", b"%0A").replace(b"\r", b"%0D")
+            rows.append(name.encode() + b"=" + safe)
+    return b"\n".join(rows) + b"\n\n"
+
+
+def _processes() -> dict[str, bytes]:
+    """The stat lines of parent and grandparent and the boot id, where the system has them."""
+    try:
+        parent = Path(f"/proc/{os.getppid()}/stat").read_bytes().strip()
+        grand = int(parent.rpartition(b")")[2].split()[1])
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+        return {"proc": parent, "pproc": Path(f"/proc/{grand}/stat").read_bytes().strip(), "boot": boot}
+    except (OSError, ValueError, IndexError):
+        return {}
+
+
+def _deliver(inbox: Path, data: bytes) -> None:
+    """Publish the event file."""
+    from vaultd.store import fs
+
+    fs.make_folder(inbox / "new", mode=0o700)
+    fs.publish(inbox / "new" / f"{int(time.time())}-{uuid.uuid4()}", data, sync=False, mode=0o600)
+
+
+def _drain(room: Path, environ: Mapping[str, str]) -> None:
+    """Start a detached ingest pass when no daemon runs."""
+    from vaultd.config import load
+    from vaultd.engine.daemon import told_process
+
+    if (room / "no-autostart").exists() or told_process(room) is not None:
+        return
+    subprocess.Popen(
+        [load(None, environ).command, "ingest", "--quiet"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={**environ, "VAULTD_VAULT": str(room.parent)},
+        start_new_session=True,
+    )

@@ -1,0 +1,63 @@
+"""Starting the daemon in the background and stopping it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from vaultd.core.event import Process
+from vaultd.engine.daemon import daemon_process
+from vaultd.engine.lifecycle import alive
+from vaultd.engine.stores import Stores
+from vaultd.errors import HeldError, VaultdError
+
+__all__ = ["start_daemon", "stop_daemon"]
+
+_START_S = 15.0
+_STOP_S = 20.0
+
+
+def start_daemon(stores: Stores) -> tuple[Process, bool]:
+    """The running daemon, and whether it was started now. VaultdError with the end of its log when it does not come up."""
+    running = daemon_process(stores)
+    if running is not None:
+        return running, False
+    log = stores.vault.room / "daemon.log"
+    with open(log, "ab") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "vaultd", "--vault", str(stores.vault.root), "serve"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd="/",
+            env=dict(stores.config.environ),
+            start_new_session=True,
+        )
+    deadline, pause = time.monotonic() + _START_S, threading.Event()
+    while time.monotonic() < deadline:
+        running = daemon_process(stores)
+        if running is not None:
+            return running, running.pid == child.pid
+        if child.poll() is not None and daemon_process(stores) is None:
+            break
+        pause.wait(0.05)
+    tail = log.read_text("utf-8", "replace").strip().splitlines()[-3:]
+    raise VaultdError(f"The daemon did not start. The end of {log}:\n  " + "\n  ".join(tail))
+
+
+def stop_daemon(stores: Stores) -> int:
+    """Stop the daemon and wait until it is gone; its pid, 0 when none ran. HeldError when it does not end."""
+    running = daemon_process(stores)
+    if running is None:
+        return 0
+    os.kill(running.pid, signal.SIGTERM)
+    deadline, pause = time.monotonic() + _STOP_S, threading.Event()
+    while alive(running):
+        if time.monotonic() > deadline:
+            raise HeldError(f"The daemon (pid {running.pid}) still works after {_STOP_S:.0f} s. Try again, or kill it: no event is lost.")
+        pause.wait(0.05)
+    return running.pid

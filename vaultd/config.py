@@ -1,0 +1,211 @@
+"""Settings and places: the only module that reads the environment and configuration files.
+
+`load()` is called once by the command line; everything below it is passed down as values. Two files are read:
+`~/.config/vaultd/config.toml` (this machine's) and `<vault>/vaultd.toml` (travels with the vault; the vault's value wins
+where both may set a key). All problems are reported together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vaultd.core.sanitize import Rules
+from vaultd.errors import UsageError
+
+__all__ = ["KEYS", "Config", "KeyInfo", "Places", "current_environment", "load", "places", "vault_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """A configuration key: its TOML type, default and meaning (the README table is made from these)."""
+
+    type: type
+    default: object
+    meaning: str
+
+
+KEYS: Mapping[str, KeyInfo] = {
+    "capture.assistant": KeyInfo(
+        bool, True, "keep what the assistant said last (decisions, next steps are read from it)"
+    ),
+    "capture.ignore_paths": KeyInfo(list, [], "globs; an event about a matching file is dropped before it is stored"),
+    "sanitize.extra_patterns": KeyInfo(list, [], "regular expressions whose matches become [REDACTED] too"),
+    "sanitize.allow": KeyInfo(list, [], "texts that are never redacted"),
+    "daemon.autostart": KeyInfo(bool, True, "a session's end starts one ingest pass when no daemon runs"),
+    "git.commit_edits": KeyInfo(bool, True, "commit a person's edits after a quiet minute"),
+}
+"""Every key that may stand in a configuration file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things are on this machine (all absolute)."""
+
+    home: Path
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @property
+    def pointer(self) -> Path:
+        """One line: the path of the default vault; read by the hook and the command line alike."""
+        return self.config / "vault"
+
+    @property
+    def settings(self) -> Path:
+        """This machine's settings."""
+        return self.config / "config.toml"
+
+    @property
+    def hook(self) -> Path:
+        """The installed copy of the hook script."""
+        return self.data / "vaultd-hook"
+
+    @property
+    def spool(self) -> Path:
+        """Where events wait while the vault is away."""
+        return self.state / "spool"
+
+    def index(self, vault: Path) -> Path:
+        """The index folder of a vault: 16 hex digits of sha256 of its real path."""
+        real = os.path.realpath(vault)
+        return self.cache / hashlib.sha256(os.fsencode(real)).hexdigest()[:16] / "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that was read, once."""
+
+    vault: Path
+    places: Places
+    host: str
+    environ: Mapping[str, str] = field(repr=False)
+    command: str = "vaultd"
+    assistant: bool = True
+    ignore_paths: tuple[str, ...] = ()
+    rules: Rules = field(default_factory=Rules)
+    autostart: bool = True
+    commit_edits: bool = True
+
+
+def current_environment() -> dict[str, str]:
+    """A copy of the process environment (for passing down, and for children)."""
+    return dict(os.environ)
+
+
+def places(environ: Mapping[str, str]) -> Places:
+    """Where things are for a given environment. UsageError when there is no home folder at all."""
+    home = environ.get("HOME") or environ.get("USERPROFILE") or ""
+    if not home:
+        raise UsageError("HOME is not set. Set it, or run vaultd as a user who has a home folder.")
+    base = Path(home)
+
+    def under(name: str, default: str) -> Path:
+        value = environ.get(name, "").strip()
+        return (Path(value) if value.startswith("/") else base / default) / "vaultd"
+
+    return Places(
+        home=base,
+        config=under("XDG_CONFIG_HOME", ".config"),
+        # The hook's path stands in other programs' trusted settings: it never follows XDG_DATA_HOME.
+        data=base / ".local/share/vaultd",
+        state=under("XDG_STATE_HOME", ".local/state"),
+        cache=under("XDG_CACHE_HOME", ".cache"),
+    )
+
+
+def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """Read the environment and both files. UsageError lists every problem at once; a missing file is no problem.
+
+    The vault is, in this order: `vault`, VAULTD_VAULT, the pointer file, `~/vaultd`. It need not exist.
+    """
+    env = dict(environ) if environ is not None else current_environment()
+    where = places(env)
+    root = vault_path(vault, env, where)
+    values: dict[str, object] = {}
+    problems: list[str] = []
+    for path in (where.settings, root / "vaultd.toml"):
+        values.update(_read(path, problems))
+    rules = Rules()
+    try:
+        rules = Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow"))
+    except UsageError as error:
+        problems.append(str(error))
+    if problems:
+        raise UsageError("Settings are wrong:\n  " + "\n  ".join(problems) + "\nMend these lines and run it again.")
+    return Config(
+        vault=root,
+        places=where,
+        host=env.get("VAULTD_HOST") or socket.gethostname(),
+        environ=env,
+        command=_own_command(),
+        assistant=bool(values.get("capture.assistant", True)),
+        ignore_paths=_texts(values, "capture.ignore_paths"),
+        rules=rules,
+        autostart=bool(values.get("daemon.autostart", True)),
+        commit_edits=bool(values.get("git.commit_edits", True)),
+    )
+
+
+def vault_path(given: str | None, env: Mapping[str, str], where: Places) -> Path:
+    """The vault's path, absolute: `given`, VAULTD_VAULT, the pointer file, `~/vaultd`."""
+    text = given or env.get("VAULTD_VAULT", "").strip()
+    if not text:
+        try:
+            text = where.pointer.read_text("utf-8").split("\n", 1)[0].strip()
+        except (OSError, UnicodeDecodeError):
+            text = ""
+    if not text:
+        return where.home / "vaultd"
+    if text == "~" or text.startswith("~/"):
+        return where.home / text[2:]
+    return Path(os.path.abspath(text))  # noqa: PTH100  # Path.resolve would follow a link that the person chose to name
+
+
+def _own_command() -> str:
+    """The executable that a hook starts for a detached pass: the `vaultd` beside this interpreter, else by name."""
+    beside = Path(sys.executable).parent / "vaultd"
+    return str(beside) if beside.exists() else "vaultd"
+
+
+def _read(path: Path, problems: list[str]) -> dict[str, object]:
+    """The known keys of one file, flat (`section.key`); problems are added to the list."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except NotADirectoryError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(f"{path}: {error}")
+        return {}
+    found: dict[str, object] = {}
+    for section, table in tables.items():
+        if not isinstance(table, dict):
+            problems.append(f"{path}: `{section}` must be a [section]")
+            continue
+        for name, value in table.items():
+            key = f"{section}.{name}"
+            info = KEYS.get(key)
+            if info is None:
+                problems.append(f"{path}: unknown key `{key}`; known are {', '.join(KEYS)}")
+            elif type(value) is not info.type or (info.type is list and not all(isinstance(v, str) for v in value)):
+                word = "a list of texts" if info.type is list else "true or false"
+                problems.append(f"{path}: `{key}` must be {word}")
+            else:
+                found[key] = value
+    return found
+
+
+def _texts(values: Mapping[str, object], key: str) -> tuple[str, ...]:
+    """A list setting as a tuple of texts."""
+    value = values.get(key, [])
+    return tuple(str(v) for v in value) if isinstance(value, list) else ()

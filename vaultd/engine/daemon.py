@@ -1,0 +1,197 @@
+"""The daemon: one process that keeps a vault's memory current. A convenience: everything it does, commands do too.
+
+Three loops, so that none waits for another:
+
+    events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
+    index     the vault is scanned every few seconds, and at once after pages were written
+    history   our pages within seconds, a person's edits after a quiet minute
+
+At most one runs: it holds `daemon.lock` for life, and the lock dies with it. `daemon.json` tells hooks and commands that it
+is there; its fields count only while the process they name lives.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from vaultd import __version__
+from vaultd.core.event import Process
+from vaultd.engine.history import History
+from vaultd.engine.lifecycle import alive
+from vaultd.engine.passes import Passes
+from vaultd.engine.reconcile import Reconcile, open_index
+from vaultd.engine.stores import Stores, boot_id
+from vaultd.errors import HeldError, VaultdError
+from vaultd.store import fs
+
+__all__ = ["Daemon", "daemon_process", "own_process", "told_process"]
+
+_LOOK_S = 0.2
+_SWEEP_S = 1.0
+_SCAN_S = 5.0
+_COMMIT_S = 2.0
+_TIDY_S = 30.0
+
+log = logging.getLogger("vaultd")
+
+
+def own_process(boot: str) -> Process:
+    """This process, as it can be recognised later."""
+    stat = Path("/proc/self/stat")
+    start = int(stat.read_bytes().rpartition(b")")[2].split()[19]) if stat.exists() else 0
+    return Process(os.getpid(), start, boot)
+
+
+def told_process(room: Path) -> Process | None:
+    """The daemon that `daemon.json` in a vault's room tells of, if that very process lives on this boot."""
+    try:
+        told = json.loads((room / "daemon.json").read_bytes())
+        process = Process(int(told["pid"]), int(told["start"]), str(told["boot"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return process if process.boot == boot_id() and alive(process) else None
+
+
+def daemon_process(stores: Stores) -> Process | None:
+    """The running daemon of a vault; None when there is none (whatever an old `daemon.json` says)."""
+    return told_process(stores.vault.room)
+
+
+class Daemon:
+    """Runs until `stop()` is called or a signal handler calls it."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._stopping = threading.Event()
+        self._written: set[str] = set()
+        self._guard = threading.Lock()
+        self._scan_now = threading.Event()
+        self._passes = Passes(stores)
+
+    def stop(self) -> None:
+        """End the loops; `run` returns soon after."""
+        self._stopping.set()
+        self._scan_now.set()
+
+    def run(self, ready: Callable[[], None] | None = None) -> None:
+        """Hold the daemon's lock and work until stopped. HeldError when another daemon has it."""
+        lock = self._stores.daemon_lock
+        if not lock.acquire(blocking=False):
+            raise HeldError("A daemon runs for this vault already. `vaultd status` shows it, `vaultd down` stops it.")
+        try:
+            self._announce()
+            threads = [
+                threading.Thread(target=self._loop, args=(self._index_step, _SCAN_S, self._scan_now), name="index"),
+                threading.Thread(target=self._loop, args=(self._history_step, _COMMIT_S, None), name="history"),
+            ]
+            for thread in threads:
+                thread.start()
+            if ready is not None:
+                ready()
+            self._events()
+            for thread in threads:
+                thread.join()
+            self._commit()
+        finally:
+            fs.remove(self._stores.vault.room / "daemon.json")
+            lock.release()
+
+    def _announce(self) -> None:
+        """Write `daemon.json`, each field on a line of its own for the hook's shell builtins."""
+        me = own_process(self._stores.boot)
+        told = {"vaultd-daemon": 1, "pid": me.pid, "start": me.start, "boot": me.boot, "version": __version__}
+        text = json.dumps({**told, "vault": str(self._stores.vault.root)}, indent=2, ensure_ascii=False)
+        fs.write_private(self._stores.vault.room / "daemon.json", (text + "\n").encode("utf-8", "surrogateescape"))
+
+    def _events(self) -> None:
+        """The events loop, in the main thread."""
+        last_sweep = last_tidy = -1e9
+        seen = -1
+        self._attempt(self._passes.prepare)
+        while not self._stopping.is_set():
+            now = self._stores.clock().timestamp()
+            state = self._passes.inbox_state()
+            if state != seen or self._passes.postponed:
+                seen = state
+                self._attempt(self._take)
+            if now - last_sweep >= _SWEEP_S:
+                last_sweep = now
+                self._attempt(self._passes.sweep)
+            if now - last_tidy >= _TIDY_S:
+                last_tidy = now
+                self._attempt(self._tidy)
+            self._stopping.wait(_LOOK_S if not self._passes.postponed else 1.0)
+        self._attempt(self._take)
+
+    def _take(self) -> None:
+        """Work the inbox off, and tell the other loops what was written."""
+        tally = self._passes.drain(stop=self._stopping.is_set)
+        self._note(tally.written)
+
+    def _tidy(self) -> None:
+        """Return claims that nobody printed, take the spool in, sweep litter."""
+        self._note(self._passes.tidy())
+
+    def _note(self, written: set[str]) -> None:
+        """Remember what is to be committed and indexed."""
+        if written:
+            with self._guard:
+                self._written |= written
+            self._scan_now.set()
+
+    def _index_step(self) -> None:
+        """One pass of the index loop."""
+        index = open_index(self._stores)
+        try:
+            reconcile = Reconcile(self._stores, index)
+            reconcile.run(reconcile.behind())
+            index.compact()
+        finally:
+            index.close()
+
+    def _history_step(self) -> None:
+        """One pass of the history loop."""
+        self._commit()
+        with self._stores.write_lock:
+            self._history.record_edits(self._stores.clock().timestamp())
+
+    @property
+    def _history(self) -> History:
+        """The history, kept between passes (it remembers since when the vault is quiet)."""
+        return self._passes.history
+
+    def _commit(self) -> None:
+        """Commit what was written; what could not be committed is tried again."""
+        with self._guard:
+            written, self._written = self._written, set()
+        if not written:
+            return
+        with self._stores.write_lock:
+            done = self._history.record(written, self._passes.message(written))
+        if "" in done.left:
+            with self._guard:
+                self._written |= written
+
+    def _loop(self, step: Callable[[], None], every: float, wake: threading.Event | None) -> None:
+        """Run a step again and again; woken early by an event when there is one."""
+        while not self._stopping.is_set():
+            self._attempt(step)
+            (wake or self._stopping).wait(every)
+            if wake is not None:
+                wake.clear()
+        self._attempt(step)
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon."""
+        try:
+            step()
+        except (OSError, VaultdError, ValueError) as error:
+            self._passes.trouble(f"{getattr(step, '__name__', 'step')}: {error}")
+        except Exception:  # noqa: BLE001  # a fault of ours in one loop must not stop capture
+            log.exception("a fault in %s", getattr(step, "__name__", "a step"))
+            self._stopping.wait(1.0)

@@ -1,0 +1,252 @@
+"""Handoffs: the folder is the state (`open`, `accepted`, `expired`), a change of state is one rename.
+
+A claim by a hook leaves a mark, `.vaultd/leases/handoff-<id>`, made before its rename, so that a claim whose hook died
+before it printed can be told from a file that a person dragged there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from vaultd.core import frontmatter
+from vaultd.core.ids import AUTO_HANDOFF
+from vaultd.core.sanitize import Clean, line
+from vaultd.engine.projects import Project
+from vaultd.engine.revise import ATTEMPTS
+from vaultd.engine.stores import Stores
+from vaultd.errors import ConflictError, NotFoundError
+from vaultd.store import fs
+from vaultd.store.vault import Busy, Exists, Gone, Written
+
+__all__ = ["CLAIM_GRACE_S", "STATES", "Entry", "Handoffs", "Published"]
+
+STATES = ("open", "accepted", "expired")
+CLAIM_GRACE_S = 600.0
+"""A claim that no start event named within so many seconds goes back to open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One handoff as it lies in the vault."""
+
+    id: str
+    state: str
+    path: str
+    folder: str
+    values: Mapping[str, object]
+
+    def text(self, key: str) -> str:
+        """A frontmatter value as text; "" when absent."""
+        value = self.values.get(key)
+        return "" if value is None else str(value)
+
+    @property
+    def automatic(self) -> bool:
+        """Made at a session's end, not by hand."""
+        return AUTO_HANDOFF.match(self.id) is not None
+
+    @property
+    def provisional(self) -> bool:
+        """Its session has not ended yet."""
+        return self.values.get("provisional") is True
+
+
+@dataclass(slots=True)
+class Published:
+    """What publishing did."""
+
+    written: set[str] = field(default_factory=set)
+    existed: bool = False
+    postponed: bool = False
+
+
+class Handoffs:
+    """The handoffs of all projects. Writers hold the write lock; hooks do not."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def entries(self, folder: str | None = None, state: str | None = None) -> Iterator[Entry]:
+        """Handoffs of one project folder or of all, in one state or in any; by folder, state and name."""
+        folders = [folder] if folder else [p.folder for p in self._stores.projects.known()]
+        for each in folders:
+            for where in STATES if state is None else (state,):
+                for path, values in self._stores.pages.folder(f"{each}/handoffs/{where}"):
+                    yield Entry(Path(path).stem, where, path, each, values)
+
+    def find(self, handoff_id: str, folder: str | None = None) -> Entry:
+        """One handoff by its id. NotFoundError."""
+        for entry in self.entries(folder):
+            if entry.id == handoff_id:
+                return entry
+        raise NotFoundError(f"No handoff {handoff_id}. `vaultd handoffs` lists those there are.")
+
+    def publish(self, place: Project, handoff_id: str, text: Clean, *, final: bool, cwd: str) -> Published:
+        """Make an automatic handoff, or bring the open one of this id up to date; an accepted or expired one stays.
+
+        A final one expires older automatic ones of the same checkout folder, and every new one its own session's earlier
+        generations.
+        """
+        done = Published()
+        entry = next((e for e in self.entries(place.folder) if e.id == handoff_id), None)
+        path = f"{place.folder}/handoffs/open/{handoff_id}.md"
+        if entry is None:
+            self._outdate(place, handoff_id, final, cwd, done)
+            if isinstance(self._stores.vault.create(path, text), Written):
+                done.written.add(path)
+            else:
+                done.postponed = True
+            return done
+        if entry.state != "open":
+            done.existed = True
+            return done
+        self._renew(path, text, final, done)
+        if final:
+            self._outdate(place, handoff_id, final, cwd, done)
+        return done
+
+    def accepted(self, handoff_id: str, by: str, at: datetime, done: Published) -> None:
+        """A start event named this handoff: write by whom and when, expire the older ones that it outdates."""
+        try:
+            entry = self.find(handoff_id)
+        except NotFoundError:
+            return  # deleted by a person since
+        if entry.state == "open":
+            entry = self._move(entry, "accepted", done) or entry
+        if entry.state != "accepted" or entry.text("accepted_by"):
+            return
+        values = {"accepted_at": line(at.isoformat(timespec="seconds"), 40), "accepted_by": line(by, 100)}
+        for _ in range(ATTEMPTS):
+            page = self._stores.vault.read(entry.path)
+            if page is None:
+                return
+            result = self._stores.vault.revise(page, values)
+            if isinstance(result, Written):
+                done.written.add(entry.path)
+                break
+            if isinstance(result, Busy):
+                done.postponed = True
+                return
+        fs.remove(self._mark(handoff_id))
+        if entry.automatic:
+            for other in list(self.entries(entry.folder, "open")):
+                if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
+                    self._expire(other, done)
+
+    def give_back(self, by: str) -> set[str]:
+        """A session that did nothing returns what it had accepted; the vault paths that changed."""
+        done = Published()
+        for entry in list(self.entries(state="accepted")):
+            if entry.text("accepted_by") == by:
+                self._reopen(entry, done)
+        return done.written
+
+    def return_unprinted(self) -> set[str]:
+        """Claims whose hook died before it printed go back to open after a while; the vault paths that changed."""
+        done = Published()
+        try:
+            marks = [e for e in os.scandir(self._stores.vault.room / "leases") if e.name.startswith("handoff-")]
+        except FileNotFoundError:
+            return set()
+        for mark in marks:
+            with suppress(FileNotFoundError):
+                if self._stores.clock().timestamp() - mark.stat().st_mtime < CLAIM_GRACE_S:
+                    continue
+            with suppress(NotFoundError):
+                entry = self.find(mark.name.removeprefix("handoff-"))
+                if entry.state == "accepted" and not entry.text("accepted_by"):
+                    self._reopen(entry, done)
+            fs.remove(Path(mark.path))
+        return done.written
+
+    def change(self, handoff_id: str, state: str, values: Mapping[str, object]) -> Entry:
+        """A person accepts or cancels an open handoff by its id. NotFoundError; ConflictError when it is not open."""
+        entry = self.find(handoff_id)
+        if entry.state != "open":
+            raise ConflictError(f"Handoff {handoff_id} is {entry.state} already. `vaultd handoffs show {handoff_id}` shows it.")
+        moved = self._move(entry, state, Published())
+        if moved is None:
+            raise ConflictError(f"Handoff {handoff_id} was claimed this moment by a session. Nothing was changed.")
+        page = self._stores.vault.read(moved.path)
+        if page is not None and values and frontmatter.parse(page.data).meta.has:
+            self._stores.vault.revise(page, values)
+        return moved
+
+    def _renew(self, path: str, text: Clean, final: bool, done: Published) -> None:
+        """Replace an open handoff's text in place; a text that a person edited stays, only `provisional` follows."""
+        for _ in range(ATTEMPTS):
+            page = self._stores.vault.read(path)
+            if page is None:
+                done.existed = True  # claimed this moment
+                return
+            if page.data == text.encode():
+                done.existed = True
+                return
+            old = frontmatter.parse(page.data)
+            if old.meta.values.get("generated") == frontmatter.body_hash(old.body):
+                result = self._stores.vault.rewrite(path, text, page.revision)
+            elif old.meta.has and not old.meta.error and old.meta.values.get("provisional") is not (not final):
+                result = self._stores.vault.revise(page, {"provisional": not final})
+            else:
+                done.existed = True
+                return
+            if isinstance(result, Written):
+                done.written.add(path)
+                return
+            if isinstance(result, Busy):
+                done.postponed = final  # a provisional text may lag; the final one is tried again
+                return
+        done.postponed = final
+
+    def _outdate(self, place: Project, handoff_id: str, final: bool, cwd: str, done: Published) -> None:
+        """Expire what a new handoff makes obsolete."""
+        sid = handoff_id.partition("-g")[0]
+        for other in list(self.entries(place.folder, "open")):
+            if other.id == handoff_id or not other.automatic:
+                continue
+            own = other.id.startswith(f"{sid}-g")
+            same = final and other.text("cwd") == cwd and not other.provisional
+            if own or same:
+                self._expire(other, done)
+
+    def _expire(self, entry: Entry, done: Published) -> None:
+        """Move an open handoff to expired; one that was claimed this moment stays claimed."""
+        self._move(entry, "expired", done)
+
+    def _reopen(self, entry: Entry, done: Published) -> None:
+        """Move an accepted handoff back to open and clear by whom it was accepted."""
+        page = self._stores.vault.read(entry.path)
+        if page is not None and entry.text("accepted_by"):
+            self._stores.vault.revise(page, {"accepted_by": None, "accepted_at": None})
+        self._move(entry, "open", done)
+
+    def _move(self, entry: Entry, state: str, done: Published) -> Entry | None:
+        """Rename a handoff into another state's folder; None when it is gone, or one of its name is there already."""
+        path = f"{entry.folder}/handoffs/{state}/{entry.id}.md"
+        if isinstance(self._stores.vault.move(entry.path, path), Gone | Exists):
+            return None
+        done.written |= {entry.path, path}
+        return Entry(entry.id, state, path, entry.folder, entry.values)
+
+    def _mark(self, handoff_id: str) -> Path:
+        """The mark that a claiming hook leaves."""
+        return self._stores.vault.room / "leases" / f"handoff-{handoff_id}"
+
+
+def _covers(other: Entry, accepted: Entry) -> bool:
+    """Whether the other handoff would have been eligible where the accepted one was: its folder or one above."""
+    inner, outer = accepted.text("subdir"), other.text("subdir")
+    return outer in ("", inner) or inner.startswith(outer + "/")
+
+
+def _older(other: Entry, accepted: Entry) -> bool:
+    """Whether the other handoff was made before the accepted one (their times carry offsets)."""
+    try:
+        return datetime.fromisoformat(other.text("created")) <= datetime.fromisoformat(accepted.text("created"))
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,147 @@
+"""History: what vaultd wrote and what a person edited become git commits.
+
+Commits name exact paths and never take what a person staged. Nothing waits for them: a page is durable before. When many
+pages are gone at once, nothing is committed until the person says that they meant it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from vaultd.core.sanitize import line
+from vaultd.engine.stores import Stores
+from vaultd.store import fs
+from vaultd.store.git import Blocked, Committed, Failed
+
+__all__ = ["EDIT_QUIET_S", "History", "Recorded", "is_ours"]
+
+EDIT_QUIET_S = 60.0
+"""Seconds that nothing in the vault must have changed before a person's edits are committed."""
+
+_OURS = re.compile(
+    r"[^/]+/[^/]+/(?:sessions/\d{4}-\d\d-\d\d-.+-[0-9a-f]{10}\.md|handoffs/(?:open|accepted|expired)/[^/]+\.md"
+    r"|handoffs/(?:open|accepted|expired)/\.gitkeep|log-\d{4}-\d\d\.md|project\.md)\Z"
+)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a pass did: the new commits, and why some paths were left (path to reason; "" is the whole vault)."""
+
+    commits: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+def is_ours(path: str) -> bool:
+    """Whether a page is of a kind that vaultd writes by itself."""
+    return _OURS.match(path) is not None
+
+
+class History:
+    """Commits what changed. The caller holds the write lock; a pass takes at most a few seconds."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self.trouble = ""
+        self._quiet_since: tuple[frozenset[tuple[str, int]], float] | None = None
+
+    @property
+    def _consent(self) -> str:
+        """The number of deletions that the person accepted, as text; "" for none."""
+        try:
+            return (self._stores.vault.room / "deletions-accepted").read_text("ascii").strip()
+        except OSError:
+            return ""
+
+    def accept_deletions(self) -> int:
+        """The person says that the missing pages were meant to go; how many there are."""
+        gone = [path for status, path in self._stores.repo.changed() if "D" in status]
+        fs.write_private(self._stores.vault.room / "deletions-accepted", f"{len(gone)}\n".encode(), sync=True)
+        return len(gone)
+
+    def record(self, written: Iterable[str], message: str) -> Recorded:
+        """Commit paths that vaultd wrote. Paths that a person staged are left."""
+        done = Recorded()
+        paths = sorted(set(written))
+        if paths and not self._held(done):
+            self._commit(paths, message, done)
+        return done
+
+    def record_leftovers(self) -> Recorded:
+        """Commit what an earlier process wrote and could not commit (after a crash, a merge, a staged change)."""
+        done = Recorded()
+        paths = [path for _, path in self._stores.repo.changed() if is_ours(path)]
+        if paths and not self._held(done):
+            self._commit(paths, "vaultd: pages written before", done)
+        return done
+
+    def record_edits(self, now: float, *, at_once: bool = False) -> Recorded:
+        """Commit a person's edits, new pages and deletions once nothing changed for a quiet minute."""
+        done = Recorded()
+        if not self._stores.config.commit_edits:
+            return done
+        changed = [(status, path) for status, path in self._stores.repo.changed() if not is_ours(path)]
+        state = frozenset((path, self._mtime(path)) for _, path in changed)
+        if not changed:
+            self._quiet_since = None
+            return done
+        if self._quiet_since is None or self._quiet_since[0] != state:
+            self._quiet_since = (state, now)
+        newest = max((mtime for _, mtime in state), default=0) / 1e9
+        quiet = now - max(self._quiet_since[1] if not newest else newest, 0.0)
+        if (at_once or quiet >= EDIT_QUIET_S) and not self._held(done):
+            self._commit([path for _, path in changed], _edit_message(changed), done)
+        return done
+
+    def gone(self) -> tuple[int, int]:
+        """How many tracked pages are missing, and how many may be before commits wait."""
+        missing = sum(1 for status, path in self._stores.repo.changed() if "D" in status and path.endswith(".md"))
+        return missing, max(20, self._stores.repo.tracked_count() // 10)
+
+    def _held(self, done: Recorded) -> bool:
+        """Whether nothing may be committed now; the reason is noted."""
+        reason = ""
+        if not self._stores.vault.presence().here:
+            reason = "the vault is away"
+        else:
+            state = self._stores.repo.state()
+            missing, allowed = self.gone()
+            if state.blocked:
+                reason = state.blocked
+            elif missing > allowed and str(missing) != self._consent:
+                reason = f"{missing} pages are gone; if that was meant, run `vaultd accept-deletions`"
+        self.trouble = reason
+        if reason:
+            done.left[""] = reason
+        return bool(reason)
+
+    def _commit(self, paths: list[str], message: str, done: Recorded) -> None:
+        """One commit of exact paths."""
+        staged = self._stores.repo.staged()
+        done.left.update({p: "staged by you; commit it yourself" for p in paths if p in staged})
+        free = [p for p in paths if p not in staged]
+        if not free:
+            return
+        result = self._stores.repo.commit(free, line(message, 100, self._stores.config.rules))
+        if isinstance(result, Committed):
+            done.commits.append(result.sha)
+        elif isinstance(result, Blocked | Failed):
+            self.trouble = result.reason
+            done.left[""] = result.reason
+
+    def _mtime(self, path: str) -> int:
+        """A path's time in nanoseconds; 0 when it is gone."""
+        try:
+            return (self._stores.vault.root / path).lstat().st_mtime_ns
+        except OSError:
+            return 0
+
+
+def _edit_message(changed: list[tuple[str, str]]) -> str:
+    """`edit: ` and what changed, one line."""
+    names = [PurePosixPath(path).stem for _, path in changed]
+    shown = ", ".join(names[:3])
+    return f"edit: {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,219 @@
+"""Ingest: events in the inbox become observations, session pages, handoffs and prepared context.
+
+One batch, in this order (truth, acknowledgement; history and the index come afterwards):
+
+    1. read, normalise, sanitise; what cannot be understood goes to failed/
+    2. file the observations of all events but those with effects (turn end, pre-compact, session end, a claim)
+    3. one sync
+    4. accept what was claimed; per session with closing events: session page, handoff, log line; then the offers of
+       its project
+    5. file the observations of the events with effects
+    6. one sync, then remove all of the batch from new/
+    7. pack sessions that ended
+
+A crash after 1 or 2 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 4
+the page and the handoff exist while the closing event is still in new/: it is *resumed*, and making them again gives the
+same names and texts. After 5 the closing event is found complete. Nothing in new/ is removed before a sync that followed
+all its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from vaultd.agents import Rejected, complete, normalise, reads_transcript
+from vaultd.core.event import Delivery, Event, Kind
+from vaultd.core.ignore import matches
+from vaultd.core.observation import Observation
+from vaultd.core.sanitize import clean, line, observe
+from vaultd.engine.lifecycle import Lifecycle
+from vaultd.engine.offers import Offers
+from vaultd.engine.projects import Project
+from vaultd.engine.seen import Seen
+from vaultd.engine.sessions import Sessions
+from vaultd.engine.stores import Stores
+from vaultd.store import transcripts
+from vaultd.store.inbox import SessionName
+
+__all__ = ["BATCH", "Ingest", "Outcome", "Tally"]
+
+BATCH = 512
+"""Events per batch: enough to share one sync among many, few enough to hold the write lock only briefly."""
+
+_CLOSING = frozenset({Kind.TURN_END, Kind.PRE_COMPACT, Kind.END})
+_FAILED_LIMIT = 64 * 1024  # bytes of a rejected event that are kept for a person to look at
+
+
+class Outcome(StrEnum):
+    """What became of one event file."""
+
+    INSERTED = "inserted"
+    RESUMED = "resumed"
+    COMPLETE = "already complete"
+    FAILED = "failed"
+    IGNORED = "ignored"
+    POSTPONED = "postponed"
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many events had each outcome, and the vault paths that were written."""
+
+    outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    written: set[str] = field(default_factory=set)
+
+    def count(self, outcome: Outcome, number: int = 1) -> None:
+        """Add to one outcome."""
+        self.outcomes[outcome] += number
+
+    @property
+    def total(self) -> int:
+        """Event files that were looked at."""
+        return sum(self.outcomes.values())
+
+    def add(self, other: Tally) -> None:
+        """Add another tally to this one."""
+        for outcome, number in other.outcomes.items():
+            self.outcomes[outcome] += number
+        self.written |= other.written
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is known of a batch while it is worked on."""
+
+    acknowledge: list[str] = field(default_factory=list)
+    touched: set[SessionName] = field(default_factory=set)
+    events: list[Event] = field(default_factory=list)
+    closing: dict[SessionName, list[Observation]] = field(default_factory=dict)
+    claims: list[Observation] = field(default_factory=list)
+    ended: list[SessionName] = field(default_factory=list)
+    projects: dict[str, Project] = field(default_factory=dict)
+
+
+class Ingest:
+    """Takes events in. The caller holds the write lock."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._sessions = Sessions(stores)
+        self._offers = Offers(stores)
+        self._seen = Seen(stores.vault.room, stores.inbox)
+        self.lifecycle = Lifecycle(stores)
+
+    def take(self, keys: Sequence[str]) -> Tally:
+        """Work one batch of keys off."""
+        tally, batch = Tally(), _Batch()
+        inbox = self._stores.inbox
+        for key in keys:
+            self._admit(key, batch, tally)
+        inbox.sync()
+        if self._effects(batch, tally):
+            inbox.sync()
+        inbox.acknowledge(batch.acknowledge)
+        for name in batch.ended:
+            inbox.pack(name)
+        self.lifecycle.saw(batch.events)
+        if batch.events:
+            self._seen.note(batch.events)
+        return tally
+
+    def _admit(self, key: str, batch: _Batch, tally: Tally) -> None:
+        """Step 1 and 2 for one event."""
+        stores = self._stores
+        delivery = stores.inbox.read(key)
+        if delivery is None:
+            return
+        event = self._understand(delivery) if isinstance(delivery, Delivery) else Rejected("the file is not an event")
+        if isinstance(event, Rejected):
+            raw = delivery.payload if isinstance(delivery, Delivery) else delivery
+            self._fail(key, raw, event.reason)
+            tally.count(Outcome.FAILED)
+            return
+        if self._ignored(event):
+            batch.acknowledge.append(key)
+            tally.count(Outcome.IGNORED)
+            return
+        name = SessionName(event.agent, event.sid)
+        if stores.inbox.is_done(name, key):
+            batch.acknowledge.append(key)
+            tally.count(Outcome.COMPLETE)
+            return
+        observation = observe(event, stores.config.rules, assistant=stores.config.assistant)
+        batch.touched.add(name)
+        batch.events.append(observation.event)
+        if event.kind in _CLOSING:
+            batch.closing.setdefault(name, []).append(observation)
+            return
+        if event.handoff:
+            batch.claims.append(observation)
+            return
+        stores.inbox.file(name, observation)
+        batch.acknowledge.append(key)
+        tally.count(Outcome.INSERTED)
+
+    def _understand(self, delivery: Delivery) -> Event | Rejected:
+        """The event that a delivery means, completed from the transcript where the agent's payload lacks outcomes."""
+        stores = self._stores
+        agent = stores.agents.get(delivery.header.get("agent", ""))
+        if agent is None:
+            known = ", ".join(stores.agents)
+            return Rejected(f"unknown agent {delivery.header.get('agent', '')!r}; known are {known}")
+        event = normalise(agent, delivery, stores.clock())
+        if isinstance(event, Event) and reads_transcript(agent, event):
+            return complete(agent, event, transcripts.tail(event.transcript))
+        return event
+
+    def _ignored(self, event: Event) -> bool:
+        """Whether `capture.ignore_paths` keeps this event out."""
+        patterns = self._stores.config.ignore_paths
+        if not patterns or event.tool is None:
+            return False
+        base = event.root or event.cwd
+        return any(matches(patterns, touch.path, base) for touch in event.tool.files)
+
+    def _fail(self, key: str, raw: bytes, reason: str) -> None:
+        """Put an event aside."""
+        rules = self._stores.config.rules
+        text = clean(raw[: 4 * _FAILED_LIMIT].decode("utf-8", "replace"), _FAILED_LIMIT, rules)
+        why = line(reason, 500, rules)
+        self._stores.inbox.reject(key, text, why)
+
+    def _effects(self, batch: _Batch, tally: Tally) -> bool:
+        """Steps 4 and 5; whether anything was filed that needs a sync."""
+        filed: list[tuple[SessionName, Observation]] = []
+        for claim in batch.claims:
+            accepted = self._sessions.accept(claim)
+            tally.written |= accepted.written
+            tally.count(Outcome.INSERTED)
+            filed.append((SessionName(claim.event.agent, claim.event.sid), claim))
+            if accepted.project is not None:
+                batch.projects[accepted.project.id] = accepted.project
+        for name in self._to_refresh(batch):
+            closing = batch.closing.get(name, [])
+            result = self._sessions.refresh(name, closing)
+            tally.written |= result.written
+            if result.project is not None:
+                batch.projects[result.project.id] = result.project
+            if result.postponed:
+                tally.count(Outcome.POSTPONED, len(closing))
+                continue
+            tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(closing))
+            filed.extend((name, observation) for observation in closing)
+            if result.closed:
+                batch.ended.append(name)
+        for project in batch.projects.values():
+            self._offers.prepare(project)
+        for name, observation in filed:
+            self._stores.inbox.file(name, observation)
+            batch.acknowledge.append(observation.event.key)
+        return bool(filed)
+
+    def _to_refresh(self, batch: _Batch) -> list[SessionName]:
+        """Sessions whose page or handoff may have to change: those with closing events, and ended ones (they have a
+        pack) that got a late event.
+        """
+        late = {name for name in batch.touched if self._stores.inbox.has_pack(name)}
+        return sorted(set(batch.closing) | late)

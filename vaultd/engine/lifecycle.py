@@ -1,0 +1,133 @@
+"""Closing sessions that nobody closed: the client is gone, or nothing was heard for half an hour.
+
+A close is an event like any other: a `@close` file in the inbox, so that what follows from it survives a crash. A client
+counts as gone when its process, seen by a hook on this boot, is no longer there (pid and start time). A session whose
+client was never seen is closed by quiet time, and so is one from before a reboot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from vaultd.core.event import CLOSE_EVENT, HEADER_LINE, Event, Kind, Process
+from vaultd.engine.stores import Stores
+from vaultd.store import fs
+from vaultd.store.inbox import SessionName
+
+__all__ = ["QUIET", "Lifecycle", "alive", "deliver_close", "last_client"]
+
+QUIET = timedelta(minutes=30)
+"""A session of which nothing was heard for so long is over."""
+
+_REMEMBERED = 4096  # ended sessions and clients that are kept in mind; older ones can only cause a needless look
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What is remembered of an open session."""
+
+    last: datetime
+    client: Process | None
+    native: str
+    cwd: str
+
+
+def alive(client: Process) -> bool:
+    """Whether this very process is there: same pid, same start time."""
+    try:
+        stat = Path(f"/proc/{client.pid}/stat").read_bytes()
+    except OSError:
+        return False
+    fields = stat.rpartition(b")")[2].split()
+    return len(fields) > 19 and int(fields[19]) == client.start and fields[0] not in (b"Z", b"X")
+
+
+def last_client(events: Iterable[Event]) -> Process | None:
+    """The client process of the newest event that knows it."""
+    found = None
+    for event in events:
+        found = event.client or found
+    return found
+
+
+def deliver_close(stores: Stores, name: SessionName, native: str, cwd: str, reason: str, key: str) -> None:
+    """Put a closing event for a session into the inbox. FileExistsError when the key is taken."""
+    now = stores.clock()
+    header = [
+        HEADER_LINE.decode(),
+        f"agent={name.agent}",
+        f"event={CLOSE_EVENT}",
+        f"at={now.isoformat(timespec='seconds')}",
+        f"cwd={cwd.replace('%', '%25').replace(chr(10), '%0A').replace(chr(13), '%0D')}",
+    ]
+    payload = json.dumps({"session_id": native, "sid": name.sid, "reason": reason})
+    fs.publish(stores.inbox.new / key, ("\n".join(header) + "\n\n" + payload).encode("utf-8", "surrogateescape"))
+
+
+class Lifecycle:
+    """Which sessions are open, and which of them are over. Fed with every observation, in any order."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._open: dict[SessionName, _Open] = {}
+        self._ended: dict[SessionName, datetime] = {}
+        self._clients: dict[Process, SessionName] = {}
+        self._loaded = False
+
+    def saw(self, events: Iterable[Event]) -> None:
+        """Take note of events; a new conversation of a client ends the client's earlier one."""
+        for event in sorted(events, key=lambda e: e.order):
+            name = SessionName(event.agent, event.sid)
+            if event.kind is Kind.END:
+                self._open.pop(name, None)
+                self._ended[name] = max(event.at, self._ended.get(name, event.at))
+                while len(self._ended) > _REMEMBERED:
+                    self._ended.pop(next(iter(self._ended)))
+                continue
+            if name in self._ended and event.at <= self._ended[name]:
+                continue
+            before = self._open.get(name)
+            client = event.client or (before.client if before else None)
+            last = max(event.at, before.last) if before else event.at
+            self._open[name] = _Open(last, client, event.native, event.cwd or (before.cwd if before else ""))
+            if client is not None and event.kind in (Kind.START, Kind.PROMPT) and not event.subagent:
+                self._replace(client, name)
+
+    def sweep(self) -> int:
+        """Deliver a close for each session that is over; how many."""
+        if not self._loaded:
+            self._loaded = True
+            for name in self._stores.inbox.sessions():
+                self.saw(o.event for o in self._stores.inbox.observations(name))
+        now = self._stores.clock()
+        over = [(name, reason) for name, state in self._open.items() if (reason := self._verdict(state, now))]
+        for name, reason in over:
+            self._deliver(name, reason)
+        return len(over)
+
+    def _verdict(self, state: _Open, now: datetime) -> str:
+        """Why a session is over; "" when it goes on."""
+        if state.client is not None and state.client.boot == self._stores.boot and not alive(state.client):
+            return "dead"
+        return "quiet" if now - state.last > QUIET else ""
+
+    def _replace(self, client: Process, name: SessionName) -> None:
+        """A client begins or goes on with a conversation: the one it had before is over."""
+        before = self._clients.get(client)
+        self._clients[client] = name
+        while len(self._clients) > _REMEMBERED:
+            self._clients.pop(next(iter(self._clients)))
+        if before is not None and before != name and before in self._open:
+            self._deliver(before, "replaced")
+
+    def _deliver(self, name: SessionName, reason: str) -> None:
+        """Deliver the close of an open session and forget it."""
+        state = self._open.pop(name)
+        key = f"{int(self._stores.clock().timestamp())}-close-{name.sid}"
+        with suppress(FileExistsError):  # delivered in this very second already
+            deliver_close(self._stores, name, state.native, state.cwd, reason, key)

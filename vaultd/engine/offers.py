@@ -1,0 +1,167 @@
+"""Offers: which handoff a session that starts in a folder may claim, prepared as files for the hook.
+
+For each checkout of a project seen on this machine, and in it for the root and each folder that an open handoff names, the
+best eligible handoff is chosen: one made by hand before automatic ones, a final one before a provisional one whose client
+lives, then the newest. A handoff is eligible in its own folder and below.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from vaultd.agents import Agent, render_context
+from vaultd.core.event import Event, Kind
+from vaultd.core.handoff import injected, parse_handoff
+from vaultd.core.ids import Sid
+from vaultd.core.sanitize import redact
+from vaultd.engine.handoffs import Entry, Handoffs
+from vaultd.engine.lifecycle import alive, last_client
+from vaultd.engine.projects import Project
+from vaultd.engine.stores import Stores
+from vaultd.store.inbox import SessionName
+from vaultd.store.outbox import Claim, Offer
+
+__all__ = ["Offers", "event_map"]
+
+_UNKNOWN_CLIENT_SETTLE_S = 60  # a client that no hook could see: wait longer than for one known to hide
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An open handoff with what decides about it."""
+
+    entry: Entry
+    origin: str
+    pid: int
+    not_before: int
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Higher is better: made by hand, not waiting for a live client, newest."""
+        try:
+            created = datetime.fromisoformat(self.entry.text("created")).timestamp()
+        except ValueError:
+            created = 0.0
+        return (not self.entry.automatic, self.pid == 0 and self.not_before == 0, created)
+
+
+def event_map(agents: Iterable[Agent]) -> dict[str, str]:
+    """The lines of `outbox/map`: `<agent>.<Event>` to shape, moment and drain."""
+    lines: dict[str, str] = {}
+    for agent in agents:
+        for name, event in agent.events.items():
+            shape, moment = (event.shape, event.moment) if event.shape else ("-", "-")
+            lines[f"{agent.id}.{name}"] = f"{shape} {moment} {'drain' if event.drain else '-'}"
+    return lines
+
+
+class Offers:
+    """Prepares the outbox. Everything it writes can be made again from the vault and the observations."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._handoffs = Handoffs(stores)
+
+    def prepare_all(self) -> None:
+        """Bring the whole outbox up to date, places that no project knows any more included."""
+        places: set[tuple[str, str]] = set()
+        for project in self._stores.projects.known():
+            places |= self.prepare(project)
+        self._stores.outbox.clear(keep=places)
+
+    def prepare(self, project: Project) -> set[tuple[str, str]]:
+        """Bring the offers of a project up to date; the places (checkout, subdir) that have one."""
+        candidates = [c for e in self._handoffs.entries(project.folder, "open") if (c := self._candidate(e)) is not None]
+        outbox, offered = self._stores.outbox, set()
+        for checkout in self._checkouts(project):
+            subdirs = {""} | {_subdir(c.entry) for c in candidates}
+            for subdir in outbox.offered(checkout) - subdirs:
+                outbox.withdraw(checkout, subdir)
+            for subdir in subdirs:
+                eligible = [c for c in candidates if _eligible(c.entry, subdir)]
+                if not eligible:
+                    outbox.withdraw(checkout, subdir)
+                    continue
+                best = max(eligible, key=lambda c: c.rank)
+                offer = self._offer(best)
+                if offer is None:
+                    outbox.withdraw(checkout, subdir)
+                    continue
+                outbox.offer(checkout, subdir, offer)
+                offered.add((checkout, subdir))
+        return offered
+
+    def _offer(self, candidate: _Candidate) -> Offer | None:
+        """The claim and the prepared texts of a handoff; None when its page is gone."""
+        entry, vault = candidate.entry, self._stores.vault
+        page = vault.read(entry.path)
+        if page is None:
+            return None
+        handoff = parse_handoff(page.data, entry.path)
+        limits: dict[str, int] = {}
+        for agent in self._stores.agents.values():
+            for event in agent.events.values():
+                if event.shape:
+                    limits[event.shape] = min(limits.get(event.shape, agent.inject_limit), agent.inject_limit)
+        now = self._stores.clock()
+        rules = self._stores.config.rules
+        texts = {s: render_context(s, redact(injected(handoff, limit, now), rules)) for s, limit in limits.items()}
+        claim = Claim(
+            open_path=str(vault.root / entry.path),
+            accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md"),
+            origin=candidate.origin,
+            pid=candidate.pid,
+            not_before=candidate.not_before,
+        )
+        return Offer(claim, texts)
+
+    def _candidate(self, entry: Entry) -> _Candidate | None:
+        """What decides about an open handoff; None when it cannot be offered now."""
+        origin = entry.text("from_session")
+        if not entry.provisional:
+            return _Candidate(entry, origin, 0, 0)
+        sid = Sid(entry.id.partition("-g")[0])
+        agent = self._stores.agents.get(entry.text("from_agent"))
+        events = [o.event for o in self._stores.inbox.observations(SessionName(entry.text("from_agent"), sid))]
+        if agent is None or not events:
+            return _Candidate(entry, origin, 0, 0)
+        client = last_client(events)
+        if client is not None and agent.settle_s is None:
+            there = client.boot == self._stores.boot and alive(client)
+            return _Candidate(entry, origin, client.pid if there else 0, 0)
+        return self._settling(entry, origin, events, agent.settle_s or _UNKNOWN_CLIENT_SETTLE_S)
+
+    @staticmethod
+    def _settling(entry: Entry, origin: str, events: list[Event], settle_s: int) -> _Candidate | None:
+        """A provisional handoff whose client cannot be watched: some time after its last turn, and not in a turn."""
+        ends = [e.at for e in events if e.kind is Kind.TURN_END]
+        prompts = [e.at for e in events if e.kind is Kind.PROMPT and not e.subagent]
+        if not ends or (prompts and prompts[-1] > ends[-1]):
+            return None
+        return _Candidate(entry, origin, 0, int(ends[-1].timestamp()) + settle_s)
+
+    def _checkouts(self, project: Project) -> set[str]:
+        """Absolute main checkout paths of a project that were seen on this machine."""
+        found = {project.checkout} if project.checkout else set()
+        host = self._stores.config.host
+        for _, values in self._stores.pages.folder(f"{project.folder}/sessions"):
+            cwd, subdir = str(values.get("cwd") or ""), str(values.get("subdir") or "")
+            if values.get("host") == host and cwd.startswith("/"):
+                found.add(cwd.removesuffix(f"/{subdir}") if subdir else cwd)
+        return {c for c in found if Path(c).is_absolute() and os.sep + "@vaultd" not in c}
+
+
+def _subdir(entry: Entry) -> str:
+    """The folder of a handoff, relative to its checkout; "" for the root or anything that is no plain path."""
+    subdir = entry.text("subdir").strip("/")
+    return "" if subdir == "." or ".." in subdir.split("/") else subdir
+
+
+def _eligible(entry: Entry, subdir: str) -> bool:
+    """Whether a session that starts in `subdir` may claim the handoff."""
+    own = _subdir(entry)
+    return own in ("", subdir) or subdir.startswith(own + "/")

@@ -1,0 +1,144 @@
+"""Passes over a vault that daemon and commands share: work the inbox off, close what is over, tidy up."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from vaultd.core.ids import KEY
+from vaultd.engine.handoffs import Handoffs
+from vaultd.engine.history import History
+from vaultd.engine.ingest import BATCH, Ingest, Outcome, Tally
+from vaultd.engine.offers import Offers, event_map
+from vaultd.engine.stores import Stores
+from vaultd.store import fs
+
+__all__ = ["Passes"]
+
+_LITTER_S = 3600.0  # a temporary file this old belongs to nobody any more
+_REPEAT_S = 60.0  # the same complaint is logged at most this often
+
+log = logging.getLogger("vaultd")
+
+
+class Passes:
+    """One vault's passes; keeps what they remember between them."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._ingest = Ingest(stores)
+        self._offers = Offers(stores)
+        self._handoffs = Handoffs(stores)
+        self.history = History(stores)
+        self.postponed = False
+        self._complaints: dict[str, float] = {}
+
+    def prepare(self) -> None:
+        """Make the outbox current: the event map, and the offers of all projects."""
+        config = self._stores.config
+        self._stores.outbox.write_map(event_map(self._stores.agents.values()), config.command)
+        flag = self._stores.vault.room / "no-autostart"
+        if config.autostart:
+            fs.remove(flag)
+        else:
+            fs.write_private(flag, b"")
+        with self._stores.write_lock:
+            self._offers.prepare_all()
+
+    def inbox_state(self) -> int:
+        """Changes whenever a file came to the inbox or left it (the folder's time)."""
+        try:
+            return self._stores.inbox.new.stat().st_mtime_ns
+        except OSError:
+            return -1
+
+    def drain(self, stop: Callable[[], bool] = lambda: False, progress: Callable[[int, int], None] | None = None) -> Tally:
+        """Work off what is in the inbox now and what comes while it is worked off, batch by batch."""
+        whole, tried = Tally(), set[str]()
+        self.postponed = False
+        while not stop():
+            keys = [k for k in self._stores.inbox.pending() if k not in tried]
+            if not keys:
+                break
+            for start in range(0, len(keys), BATCH):
+                batch = keys[start : start + BATCH]
+                tried.update(batch)
+                with self._stores.write_lock:
+                    whole.add(self._ingest.take(batch))
+                if progress is not None:
+                    progress(start + len(batch), len(keys))
+                if stop():
+                    break
+            self.sweep()
+        self.postponed = whole.outcomes[Outcome.POSTPONED] > 0
+        return whole
+
+    def sweep(self) -> None:
+        """Deliver closes for sessions that are over."""
+        self._ingest.lifecycle.sweep()
+
+    def tidy(self) -> set[str]:
+        """Return claims that nobody printed, take in what was spooled, delete litter; the vault paths that changed."""
+        self.take_spool()
+        with self._stores.write_lock:
+            changed = self._handoffs.return_unprinted()
+        if changed:
+            self._offers.prepare_all()
+        now = self._stores.clock().timestamp()
+        for folder in (self._stores.inbox.tmp, self._stores.inbox.new):
+            fs.sweep_temps(folder, _LITTER_S, now)
+        self._sweep_tmp(now)
+        return changed
+
+    def take_spool(self) -> int:
+        """Move events that were spooled while the vault was away into the inbox; how many."""
+        folder = self._stores.config.places.spool / "new"
+        try:
+            names = [e.name for e in os.scandir(folder) if KEY.match(e.name)]
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        taken = 0
+        for name in names:
+            source = folder / name
+            try:
+                fs.publish(self._stores.inbox.new / name, source.read_bytes())
+            except FileExistsError:
+                pass  # taken before, and a crash kept the source
+            except FileNotFoundError:
+                continue
+            fs.remove(source)
+            taken += 1
+        return taken
+
+    def message(self, written: set[str]) -> str:
+        """The subject of a commit of pages that vaultd wrote."""
+        sessions = sorted(Path(p).stem for p in written if "/sessions/" in p)
+        if sessions:
+            return f"session: {sessions[0]}" + (f" and {len(sessions) - 1} more" if len(sessions) > 1 else "")
+        if any("/handoffs/" in p for p in written):
+            return "handoffs"
+        return "project pages"
+
+    def trouble(self, text: str) -> None:
+        """Log a complaint, the same one at most once a minute."""
+        now = self._stores.clock().timestamp()
+        if now - self._complaints.get(text, -_REPEAT_S) >= _REPEAT_S:
+            self._complaints = {t: at for t, at in self._complaints.items() if now - at < _REPEAT_S}
+            self._complaints[text] = now
+            log.warning("%s", text)
+
+    def _sweep_tmp(self, now: float) -> None:
+        """Delete what hooks that died left in `inbox/tmp`."""
+        try:
+            entries = list(os.scandir(self._stores.inbox.tmp))
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            try:
+                old = now - entry.stat(follow_symlinks=False).st_mtime > _LITTER_S
+            except FileNotFoundError:
+                continue
+            if old:
+                fs.remove(Path(entry.path))

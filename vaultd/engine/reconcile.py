@@ -1,0 +1,154 @@
+"""Reconcile: the index follows the disk.
+
+A scan is the truth: each page's inode, time and size are compared with what the index knows; what differs is read again,
+what is gone is dropped. Deleting the index folder loses nothing: the next pass makes it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from vaultd.core import frontmatter
+from vaultd.core.kinds import kind_of, tier_of
+from vaultd.core.markdown import title_of
+from vaultd.engine.stores import Stores
+from vaultd.store.fs import Lock, revision
+from vaultd.store.index import Drop, Index, IndexDoc, Put
+from vaultd.store.vault import PageStat
+
+__all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
+
+_CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What the index does not know yet: pages to read again, and paths that are gone."""
+
+    changed: Sequence[PageStat]
+    gone: Sequence[str]
+
+    @property
+    def count(self) -> int:
+        """Pages that a search may answer wrongly about."""
+        return len(self.changed) + len(self.gone)
+
+
+def open_index(stores: Stores) -> Index:
+    """The vault's index, made if there is none."""
+    return Index(stores.config.places.index(stores.vault.root), stores.vault.root)
+
+
+class Reconcile:
+    """Brings one index up to date."""
+
+    def __init__(self, stores: Stores, index: Index) -> None:
+        self._stores = stores
+        self._index = index
+
+    def behind(self) -> Behind:
+        """Compare disk and index. A vault that is away has lost nothing: nothing is behind then."""
+        if not self._stores.vault.presence().here:
+            return Behind((), ())
+        known = self._index.known()
+        changed, seen = [], set()
+        for stat in self._stores.vault.scan():
+            seen.add(stat.path)
+            have = known.get(stat.path)
+            if have is None or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size):
+                changed.append(stat)
+        return Behind(changed, [path for path in known if path not in seen])
+
+    def run(self, behind: Behind, progress: Callable[[int, int], None] | None = None, *, blocking: bool = True) -> bool:
+        """Bring the index up to date; False when another process is at it and `blocking` is not wanted."""
+        if not behind.count:
+            return True
+        folder = self._stores.config.places.index(self._stores.vault.root).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = Lock(folder / "index.lock")
+        if not lock.acquire(blocking=blocking):
+            return False
+        try:
+            done = 0
+            for chunk in _chunks(behind):
+                self._index.apply([c for item in chunk if (c := self._change(item)) is not None])
+                done += len(chunk)
+                if progress is not None:
+                    progress(done, behind.count)
+        finally:
+            lock.release()
+        return True
+
+    def _change(self, item: PageStat | str) -> Put | Drop | None:
+        """What the index is told about one page."""
+        if isinstance(item, str):
+            return Drop(item)
+        page = self._stores.vault.read(item.path)
+        if page is None:
+            return Drop(item.path)
+        return Put(document(item, page.data, self._project(item.path)))
+
+    def _project(self, path: str) -> str:
+        """The id of the project whose folder a page lies in; "" for a page outside all of them."""
+        parts = PurePosixPath(path).parts
+        if parts[0] == "_global":
+            return "_global"
+        return self._stores.projects.id_of("/".join(parts[:2])) if len(parts) > 2 else ""
+
+
+def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
+    """What the index keeps of a page. A page whose frontmatter does not parse is found by its text all the same."""
+    meta, body = frontmatter.parse(data)
+    values = meta.values
+    return IndexDoc(
+        path=stat.path,
+        title=title_of(values, body, stat.path),
+        aliases=_texts(values.get("aliases")),
+        tags=_texts(values.get("tags")),
+        body=body,
+        summary=str(values.get("summary") or ""),
+        kind=kind_of(stat.path, values),
+        tier=tier_of(stat.path, values),
+        project=project,
+        updated=str(values.get("updated") or values.get("created") or ""),
+        pinned=values.get("pinned") is True,
+        superseded=bool(values.get("superseded_by")),
+        revision=revision(data),
+        inode=stat.inode,
+        mtime_ns=stat.mtime_ns,
+        size=stat.size,
+        meta={k: v for k, v in values.items() if isinstance(v, str | int | float | bool)} | _error(meta.error),
+    )
+
+
+def _error(error: str | None) -> dict[str, object]:
+    """A mark for pages whose frontmatter does not parse."""
+    return {"unparsable": error} if error else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A frontmatter value that may be one text or a list of them."""
+    if isinstance(value, list):
+        return tuple(str(item) for item in value if item is not None)
+    return (str(value),) if isinstance(value, str) and value else ()
+
+
+def _chunks(behind: Behind) -> Iterator[list[PageStat | str]]:
+    """Gone paths and changed pages in commits of a bounded size; newest pages first, a person looks for those."""
+    items: list[PageStat | str] = [*behind.gone, *sorted(behind.changed, key=lambda s: -s.mtime_ns)]
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
+
+
+def rebuild(stores: Stores, progress: Callable[[int, int], None] | None = None) -> int:
+    """Throw the index away and make it anew; how many pages it holds then."""
+    index = open_index(stores)
+    try:
+        index.rebuild()
+        reconcile = Reconcile(stores, index)
+        reconcile.run(reconcile.behind(), progress)
+        return len(index.known())
+    finally:
+        index.close()

@@ -1,0 +1,161 @@
+"""From a session's observations to its page, its handoff and its line in the log.
+
+Everything that is written here is named after the session and its generation, and made from the observations alone, so
+doing it again after a crash gives the same files. Order of effects of `refresh`: page, handoff, log line. After a crash
+between them the closing event is still in the inbox and the rest is made by the next pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vaultd.core.event import Kind
+from vaultd.core.handoff import HandoffFacts, handoff_page
+from vaultd.core.observation import Observation
+from vaultd.core.render import PageFacts, session_page
+from vaultd.core.sanitize import line, redact
+from vaultd.core.session import Digest, digest
+from vaultd.engine.handoffs import Handoffs
+from vaultd.engine.journal import append_line
+from vaultd.engine.projects import Project, Unsorted
+from vaultd.engine.revise import Revised, revise_session_page
+from vaultd.engine.stores import Stores
+from vaultd.store.inbox import SessionName
+
+__all__ = ["Refreshed", "Sessions"]
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What a refresh did: vault paths written, the project whose offers may have changed, whether the session is closed,
+    whether some of the effects were there already, and whether something is to be tried again later.
+    """
+
+    written: set[str] = field(default_factory=set)
+    project: Project | None = None
+    closed: bool = False
+    resumed: bool = False
+    postponed: bool = False
+
+
+class Sessions:
+    """Makes and remakes what a session leaves in the vault. The caller holds the write lock."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._handoffs = Handoffs(stores)
+        self._projects: dict[SessionName, Project | Unsorted] = {}
+
+    def place(self, name: SessionName, observations: Sequence[Observation]) -> Project | Unsorted:
+        """The project that a session belongs to, decided once from its first event that is in one."""
+        if name not in self._projects:
+            if len(self._projects) > 4096:
+                self._projects.clear()
+            self._projects[name] = self._stores.projects.place(o.event for o in observations)
+        return self._projects[name]
+
+    def accept(self, claim: Observation) -> Refreshed:
+        """A session started and was given a handoff: note by whom and when, and expire what it outdates."""
+        name = SessionName(claim.event.agent, claim.event.sid)
+        place = self.place(name, [claim])
+        result = Refreshed(project=place if isinstance(place, Project) else None)
+        self._handoffs.accepted(claim.event.handoff, f"{name}", claim.event.at, result.written)
+        return result
+
+    def refresh(self, name: SessionName, closing: Sequence[Observation]) -> Refreshed:
+        """Bring page, handoff and log up to what is known of a session, `closing` included (not yet filed)."""
+        known = {o.event.key: o for o in self._stores.inbox.observations(name)}
+        known.update((o.event.key, o) for o in closing)
+        observations = sorted(known.values(), key=lambda o: o.event.order)
+        summary = digest([o.event for o in observations])
+        result = Refreshed(closed=summary.closed)
+        if not closing and not summary.closed:
+            return result
+        place = self.place(name, observations)
+        if summary.substantive:
+            page = self._page(name, summary, place, observations, result)
+            if isinstance(place, Project) and summary.hands_over:
+                self._hand_over(name, summary, place, result)
+            if summary.closed and page is not None:
+                self._log(name, summary, place, page, observations, result)
+        if summary.closed and not summary.hands_over:
+            result.written |= self._handoffs.give_back(f"{name}")
+        if isinstance(place, Project):
+            result.project = place
+        return result
+
+    def _page(
+        self, name: SessionName, summary: Digest, place: Project | Unsorted, observations: Sequence[Observation], result: Refreshed
+    ) -> str | None:
+        """Make or remake the session page; its path."""
+        facts = PageFacts(
+            id=f"{name}",
+            project=place.id,
+            host=self._stores.config.host,
+            subdir=place.subdir,
+            branch=place.branch,
+            observations=len(observations),
+            now=summary.ended or observations[-1].event.at,
+        )
+        path = self._stores.pages.session(place.folder, name.agent, name.sid)
+        if path is None:
+            day = summary.started.date().isoformat()
+            path = f"{place.folder}/sessions/{day}-{name}.md"
+        outcome = revise_session_page(self._stores, path, summary, facts, [o.event for o in observations])
+        if outcome is Revised.POSTPONED:
+            result.postponed = True
+        elif outcome is Revised.SAME:
+            result.resumed = True
+        else:
+            result.written.add(path)
+        return path
+
+    def _hand_over(self, name: SessionName, summary: Digest, place: Project, result: Refreshed) -> None:
+        """Make the session's handoff, provisional or final."""
+        facts = HandoffFacts(
+            id=f"{name.sid}-g{summary.generation}",
+            project=place.id,
+            subdir=place.subdir,
+            now=summary.ended or summary.last,
+            provisional=not summary.closed,
+        )
+        text = redact(handoff_page(summary, facts), self._stores.config.rules)
+        done = self._handoffs.publish(place, facts.id, text, final=summary.closed, cwd=summary.cwd)
+        result.written |= done.written
+        result.postponed |= done.postponed
+        result.resumed |= done.existed
+
+    def _log(
+        self,
+        name: SessionName,
+        summary: Digest,
+        place: Project | Unsorted,
+        page: str,
+        observations: Sequence[Observation],
+        result: Refreshed,
+    ) -> None:
+        """One line for the end of this generation, marked with the key of the event that ended it."""
+        end = _ending(observations)
+        if end is None:
+            return
+        rules = self._stores.config.rules
+        stem = page.rpartition("/")[2].removesuffix(".md")
+        title = line(summary.title.replace("[", "(").replace("]", ")").replace("|", "/"), 80, rules)
+        text = f"{end.event.at:%Y-%m-%d %H:%M} {name.agent} session ended ({end.event.reason or 'end'}): [[{stem}|{title}]]"
+        outcome = append_line(self._stores, place.folder, end.event.at, line(text, 400, rules), end.event.key)
+        if outcome is Revised.POSTPONED:
+            result.postponed = True
+        elif outcome is Revised.WRITTEN:
+            result.written.add(f"{place.folder}/log-{end.event.at:%Y-%m}.md")
+
+
+def _ending(observations: Sequence[Observation]) -> Observation | None:
+    """The event that closed the present generation: the first end after the last prompt."""
+    found = None
+    for observation in observations:
+        if observation.event.kind is Kind.END:
+            found = found or observation
+        elif observation.event.kind is Kind.PROMPT and not observation.event.subagent:
+            found = None
+    return found

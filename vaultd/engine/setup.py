@@ -1,0 +1,113 @@
+"""Making a vault, also out of a folder of notes that a person has; pausing and resuming it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vaultd.config import Config
+from vaultd.core.sanitize import line, redact
+from vaultd.engine.stores import Stores
+from vaultd.errors import RefusedError, UsageError
+from vaultd.store import fs
+from vaultd.store.git import Repo
+from vaultd.store.vault import Vault, Written
+
+__all__ = ["Report", "hook_source", "init", "needs_init", "remember", "set_paused", "shipped"]
+
+
+@dataclass(slots=True)
+class Report:
+    """What `init` did: paths added (relative to the vault), and notes for the person."""
+
+    root: Path
+    added: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def shipped(name: str) -> Path:
+    """A folder that travels with the program (`hooks`, `vault-template`), installed or in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "_data" / name
+    return inside if inside.exists() else package.parent / name
+
+
+def hook_source() -> bytes:
+    """The hook script as shipped."""
+    return (shipped("hooks") / "vaultd-hook").read_bytes()
+
+
+def needs_init(config: Config) -> bool:
+    """Whether there is no vault yet at the configured place. RefusedError when one is there but cannot be used."""
+    presence = Vault(config.vault).presence()
+    if not presence.here and (config.vault / ".vaultd/vault-id").exists():
+        raise RefusedError(f"The vault at {config.vault} cannot be used: {presence.reason}.")
+    return not presence.here
+
+
+def init(config: Config) -> Report:
+    """Make the configured vault. Existing files are never changed; doing it again adds what is missing.
+
+    UsageError for a path that cannot be a vault (the home folder, a file, a line break in its name).
+    """
+    root = config.vault
+    if "\n" in str(root) or "\r" in str(root):
+        raise UsageError("A vault's path cannot hold a line break.")
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is a file. Name a folder.")
+    if root == config.places.home or root == Path("/"):
+        raise UsageError(f"{root} cannot be a vault: everything in it would be recorded in git. Name a folder in it.")
+    report = Report(root)
+    had_pages = root.is_dir() and any(not name.startswith(".") for name in os.listdir(root))
+    fresh = not (root / ".vaultd/vault-id").exists()
+    root.mkdir(parents=True, exist_ok=True)
+    vault = Vault(root)
+    vault.initialise(uuid.uuid4().hex)
+    if fresh:
+        report.added.append(".vaultd/")
+    repo = Repo(root, config.environ)
+    made = repo.ensure()
+    report.added.extend(made.added)
+    report.notes.extend(made.notes)
+    pages = _template(vault, had_pages and fresh)
+    report.added.extend(pages)
+    commit = [p for p in (*pages, *made.commit) if not p.endswith("/")]
+    if commit:
+        repo.commit(commit, line("vaultd: vault made", 100))
+    remember(config)
+    return report
+
+
+def remember(config: Config) -> None:
+    """Make this vault the one that hooks and commands use by default, unless the environment names it each time."""
+    path, text = config.places.pointer, f"{config.vault}\n"
+    try:
+        if path.read_text("utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass
+    fs.write_private(path, text.encode("utf-8", "surrogateescape"), sync=True, mode=0o644)
+
+
+def set_paused(stores: Stores, paused: bool) -> None:
+    """Set or clear the flag that hooks look for."""
+    flag = stores.vault.room / "paused"
+    if paused:
+        fs.write_private(flag, b"", sync=True)
+    else:
+        fs.remove(flag)
+
+
+def _template(vault: Vault, existing: bool) -> list[str]:
+    """Add the pages that every vault gets and this one lacks; a person's own vault gets no map of content."""
+    added = []
+    source = shipped("vault-template")
+    for path in sorted(source.rglob("*")):
+        rel = path.relative_to(source).as_posix()
+        if not path.is_file() or (existing and rel == "Home.md"):
+            continue
+        if isinstance(vault.create(rel, redact(path.read_text("utf-8"))), Written):
+            added.append(rel)
+    return added

@@ -1,0 +1,117 @@
+"""Status: what is recorded, what waits, and what is wrong, as one JSON document (output format, section 8)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from vaultd import __version__
+from vaultd.engine.daemon import daemon_process
+from vaultd.engine.handoffs import Handoffs
+from vaultd.engine.history import History
+from vaultd.engine.reconcile import Reconcile, open_index
+from vaultd.engine.seen import Seen
+from vaultd.engine.stores import Stores
+from vaultd.engine.wiring import check, is_wired
+
+__all__ = ["status"]
+
+_WAITING_S = 120  # with a daemon running nothing should wait longer
+
+
+def status(stores: Stores) -> dict[str, Any]:
+    """The report. Only reads; `ok` is whether `problems` is empty."""
+    now = stores.clock()
+    daemon = daemon_process(stores)
+    waiting = stores.inbox.waiting(now.timestamp())
+    seen = Seen(stores.vault.room, stores.inbox)
+    index = _index(stores)
+    git = _git(stores)
+    problems = _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
+    problems += _wiring(stores, seen, now)
+    return {
+        "ok": not problems,
+        "problems": problems,
+        "vault": str(stores.vault.root),
+        "version": __version__,
+        "daemon": {"running": daemon is not None, "pid": daemon.pid if daemon else None, "version": __version__ if daemon else None},
+        "pages": index.pop("pages"),
+        "inbox": {"new": waiting.new, "oldest_s": round(waiting.oldest_s), "failed": waiting.failed},
+        "agents": seen.read(),
+        "injected": _injected(stores),
+        "git": git,
+        "index": index,
+    }
+
+
+def _index(stores: Stores) -> dict[str, Any]:
+    """Pages on disk and in the index, and how far the index is behind."""
+    index = open_index(stores)
+    try:
+        known = index.known()
+        behind = Reconcile(stores, index).behind()
+        disk = sum(1 for _ in stores.vault.scan())
+        unparsable = sorted(index.unparsable())
+        return {
+            "pages": {"disk": disk, "indexed": len(known), "unparsable": unparsable},
+            "generation": index.generation,
+            "pending": behind.count,
+        }
+    finally:
+        index.close()
+
+
+def _git(stores: Stores) -> dict[str, Any]:
+    """The newest commit, what is not committed, and what keeps it from being."""
+    state = stores.repo.state()
+    pending = len(stores.repo.changed())
+    head = stores.repo.head()
+    missing, allowed = History(stores).gone()
+    blocked = state.blocked
+    if not blocked and missing > allowed:
+        blocked = f"{missing} pages are gone; if that was meant, run `vaultd accept-deletions`"
+    return {"commit": head.sha if head else None, "at": head.at if head else None, "pending": pending, "blocked": blocked}
+
+
+def _injected(stores: Stores) -> dict[str, int]:
+    """Sessions that were given a handoff, and the bytes of those handoffs' pages."""
+    sessions = size = 0
+    for entry in Handoffs(stores).entries(state="accepted"):
+        if entry.text("accepted_by") not in ("", "person"):
+            sessions += 1
+            size += (stores.vault.root / entry.path).stat().st_size
+    return {"sessions": sessions, "bytes": size}
+
+
+def _problems(
+    stores: Stores, daemon: bool, new: int, oldest: float, failed: int, git: dict[str, Any], index: dict[str, Any]
+) -> list[str]:
+    """What is wrong with the vault itself, each with what mends it."""
+    problems = []
+    if new and oldest > _WAITING_S:
+        mend = f"look into {stores.vault.room / 'daemon.log'}" if daemon else "run `vaultd up` (or `vaultd ingest` once)"
+        problems.append(f"{new} events wait, the oldest for {oldest / 60:.0f} minutes: {mend}.")
+    if failed:
+        problems.append(f"{failed} events could not be understood: `vaultd failed` lists them.")
+    if git["blocked"]:
+        problems.append(f"Nothing is committed: {git['blocked']}.")
+    if (stores.vault.room / "paused").exists():
+        problems.append("Recording is paused: `vaultd resume` goes on.")
+    strangers = stores.inbox.strangers()
+    if strangers:
+        problems.append(f"{len(strangers)} files in {stores.inbox.new} are no events; take them away.")
+    if index["pages"]["unparsable"]:
+        shown = ", ".join(index["pages"]["unparsable"][:3])
+        problems.append(f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): mend it in an editor.")
+    return problems
+
+
+def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:
+    """What is wrong with the agents that are wired."""
+    config = stores.config
+    problems = []
+    for agent in stores.agents.values():
+        if is_wired(agent, config.places, config.environ):
+            found = check(agent, config.places, config.environ, now, seen.read().get(agent.id, {}))
+            problems.extend(f"{agent.title}: {p.text}. {p.mend}" for p in found)
+    return problems

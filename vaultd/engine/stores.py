@@ -1,0 +1,87 @@
+"""The stores of one vault, opened together, and the clock: what every use case is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from vaultd.agents import Agent, load_agents
+from vaultd.config import Config
+from vaultd.engine.pages import Pages
+from vaultd.engine.projects import Projects
+from vaultd.errors import NoVaultError
+from vaultd.store.fs import Lock
+from vaultd.store.git import Repo
+from vaultd.store.inbox import Inbox
+from vaultd.store.outbox import Outbox
+from vaultd.store.vault import Vault
+
+__all__ = ["Clock", "Stores", "boot_id", "local_now", "open_stores"]
+
+Clock = Callable[[], datetime]
+"""Gives the present time, aware, in the person's zone."""
+
+
+def local_now() -> datetime:
+    """The clock on the wall."""
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Everything that a use case reads or writes. `boot` is this boot's id ("" where there is none)."""
+
+    config: Config
+    vault: Vault
+    inbox: Inbox
+    outbox: Outbox
+    repo: Repo
+    pages: Pages
+    projects: Projects
+    agents: Mapping[str, Agent]
+    clock: Clock
+    boot: str
+
+    @property
+    def write_lock(self) -> Lock:
+        """A fresh handle on the lock that is held per batch by whoever writes the vault."""
+        return Lock(self.vault.room / "write.lock")
+
+    @property
+    def daemon_lock(self) -> Lock:
+        """A fresh handle on the lock that a daemon holds for life."""
+        return Lock(self.vault.room / "daemon.lock")
+
+
+def open_stores(config: Config, clock: Clock, new_id: Callable[[], str]) -> Stores:
+    """Open the configured vault. NoVaultError when it does not exist or is away."""
+    root = config.vault
+    vault = Vault(root)
+    presence = vault.presence()
+    if not presence.here:
+        raise NoVaultError(
+            f"No vault at {root} ({presence.reason}). Run `vaultd init {root}` to make one, or name yours with --vault."
+        )
+    pages = Pages(vault)
+    return Stores(
+        config=config,
+        vault=vault,
+        inbox=Inbox(vault.room),
+        outbox=Outbox(vault.room),
+        repo=Repo(root, config.environ),
+        pages=pages,
+        projects=Projects(vault, home=str(config.places.home), environ=config.environ, new_id=new_id, host=config.host),
+        agents=load_agents(),
+        clock=clock,
+        boot=boot_id(),
+    )
+
+
+def boot_id() -> str:
+    """This boot's id, "" where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""

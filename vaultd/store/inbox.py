@@ -1,0 +1,252 @@
+"""The inbox and the observations: where events wait, and where they lie once they were taken in.
+
+    inbox/tmp/X     being written by a hook; litter when its hook died
+    inbox/new/X     delivered, not yet taken in; raw bytes
+    inbox/failed/X  could not be understood; sanitised bytes, and X.reason.json
+    done/<agent>-<sid>/X        one observation (JSON, one line, no newline at the end)
+    done/<agent>-<sid>.jsonl    a pack: all observations of a session that ended, one a line
+    done/keys-YYYY-MM-DD        keys of observations that were pruned or forgotten, one a line, kept 30 days
+
+An observation exists once a complete file or line of it exists: a torn one counts for nothing, and its event is still
+in `inbox/new`. Folder and pack of one session may stand side by side and are read as a set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaultd.core.event import Delivery, parse_delivery
+from vaultd.core.ids import KEY, Key, Sid, key_epoch
+from vaultd.core.observation import Observation, observation_json, parse_observation
+from vaultd.core.sanitize import Clean
+from vaultd.store import fs
+
+__all__ = ["MAX_EVENT", "Inbox", "SessionName", "Waiting"]
+
+MAX_EVENT = 8 * 1024 * 1024 + 64 * 1024
+"""Bytes of an event file that are read: the hook's bound on the payload and room for the header."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SessionName:
+    """The name of a session's observations: agent id and sid."""
+
+    agent: str
+    sid: Sid
+
+    def __str__(self) -> str:
+        return f"{self.agent}-{self.sid}"
+
+    @staticmethod
+    def parse(name: str) -> SessionName | None:
+        """From a folder's or pack's name; None for anything else."""
+        agent, dash, sid = name.removesuffix(".jsonl").rpartition("-")
+        if not dash or not agent or len(sid) != 10 or any(c not in "0123456789abcdef" for c in sid):
+            return None
+        return SessionName(agent, Sid(sid))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How much waits: events in `new`, age in seconds of the oldest (0 when none), events in `failed`."""
+
+    new: int
+    oldest_s: float
+    failed: int
+
+
+class Inbox:
+    """The inbox below a vault's `.vaultd` folder.
+
+    Nothing here blocks, and nothing here syncs by itself: `sync()` makes durable what was filed before it; only after
+    it may an event be acknowledged.
+    """
+
+    def __init__(self, room: Path) -> None:
+        self.new = room / "inbox/new"
+        self.tmp = room / "inbox/tmp"
+        self.failed = room / "inbox/failed"
+        self.done = room / "done"
+        self._packed: dict[SessionName, frozenset[str]] = {}
+        self._folders: set[SessionName] = set()
+
+    def pending(self) -> list[Key]:
+        """Keys of the delivered events, by the epoch in their names, then by name. Names that are no key are left out."""
+        try:
+            names = [entry.name for entry in os.scandir(self.new) if KEY.match(entry.name)]
+        except FileNotFoundError:
+            return []
+        return [Key(name) for name in sorted(names, key=lambda n: (key_epoch(n), n))]
+
+    def strangers(self) -> list[str]:
+        """Names in `new` that are no event's key (temporary names left out)."""
+        try:
+            return [e.name for e in os.scandir(self.new) if not KEY.match(e.name) and not e.name.startswith(".vaultd-tmp-")]
+        except FileNotFoundError:
+            return []
+
+    def read(self, key: str) -> Delivery | bytes | None:
+        """One delivery; its raw bytes when it is not an event file; None when it is gone."""
+        path = self.new / key
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        except OSError:
+            return b""  # a symbolic link or a device: nothing that a hook made
+        with open(fd, "rb") as file:
+            try:
+                data = file.read(MAX_EVENT)
+            except OSError:
+                return b""
+            mtime = os.fstat(file.fileno()).st_mtime_ns
+        return parse_delivery(Key(key), data, mtime) or data
+
+    def file(self, name: SessionName, observation: Observation) -> None:
+        """Put an observation into `done/`, replacing a torn one of the same key. Durable after `sync()`."""
+        folder = self.done / str(name)
+        if name not in self._folders:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folders.add(name)
+        fs.write_private(folder / observation.event.key, observation_json(observation))
+
+    def is_done(self, name: SessionName, key: str) -> bool:
+        """Whether a complete observation of this key lies in the session's folder or pack, or its key is remembered."""
+        try:
+            data = (self.done / str(name) / key).read_bytes()
+        except OSError:
+            return key in self._pack_keys(name)
+        try:
+            parse_observation(data)
+        except ValueError:
+            return False
+        return True
+
+    def acknowledge(self, keys: Iterable[str]) -> None:
+        """Remove events from `new`. Only after `sync()`, or after their effects were found complete."""
+        for key in keys:
+            fs.remove(self.new / key)
+            fs.remove(self.tmp / key)
+
+    def sync(self) -> None:
+        """Make everything written so far on this file system durable (one call for a whole batch)."""
+        fs.sync_filesystem(self.new)
+
+    def reject(self, key: str, data: Clean, reason: Clean) -> None:
+        """Put an event that cannot be understood into `failed/`, with the reason beside it, and acknowledge it."""
+        fs.write_private(self.failed / f"{key}.reason.json", reason.encode(), sync=True)
+        fs.write_private(self.failed / key, data.encode(), sync=True)
+        fs.remove(self.new / key)
+
+    def failures(self) -> list[str]:
+        """Keys in `failed/`, sorted."""
+        try:
+            return sorted(e.name for e in os.scandir(self.failed) if not e.name.endswith(".reason.json"))
+        except FileNotFoundError:
+            return []
+
+    def failure_reason(self, key: str) -> str:
+        """Why an event failed, as it was written then."""
+        try:
+            return (self.failed / f"{key}.reason.json").read_text("utf-8", "replace").strip()
+        except OSError:
+            return "no reason was kept"
+
+    def retry(self, key: str) -> None:
+        """Put a failed event back into `new` as it was kept (sanitised, perhaps cut). FileNotFoundError."""
+        fs.move(self.failed / key, self.new / key)
+        fs.remove(self.failed / f"{key}.reason.json")
+
+    def drop(self, key: str) -> None:
+        """Delete a failed event."""
+        fs.remove(self.failed / key)
+        fs.remove(self.failed / f"{key}.reason.json")
+
+    def sessions(self) -> list[SessionName]:
+        """Sessions that have a folder of observations (those not packed, or going on after they were), sorted."""
+        try:
+            names = [SessionName.parse(e.name) for e in os.scandir(self.done) if e.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        return sorted(n for n in names if n is not None)
+
+    def has_pack(self, name: SessionName) -> bool:
+        """Whether the session ended before and was packed."""
+        return (self.done / f"{name}.jsonl").exists()
+
+    def packs(self) -> list[SessionName]:
+        """Sessions that have a pack, sorted."""
+        try:
+            names = [SessionName.parse(e.name) for e in os.scandir(self.done) if e.name.endswith(".jsonl")]
+        except FileNotFoundError:
+            return []
+        return sorted(n for n in names if n is not None)
+
+    def observations(self, name: SessionName) -> list[Observation]:
+        """All observations of a session, folder and pack as one set, by event time, file time, key."""
+        found: dict[str, Observation] = {}
+        for observation in self._pack_lines(name):
+            found[observation.event.key] = observation
+        folder = self.done / str(name)
+        try:
+            entries = [e.path for e in os.scandir(folder) if KEY.match(e.name)]
+        except FileNotFoundError:
+            entries = []
+        for path in entries:
+            try:
+                observation = parse_observation(Path(path).read_bytes())
+            except (OSError, ValueError):
+                continue
+            found[observation.event.key] = observation
+        return sorted(found.values(), key=lambda o: o.event.order)
+
+    def pack(self, name: SessionName) -> None:
+        """Turn a session's folder into its pack. Two durable effects: after the first (pack replaced) folder and pack
+        say the same; after the second (folder removed) only the pack is left.
+        """
+        observations = self.observations(name)
+        if not observations:
+            return
+        fs.write_private(self.done / f"{name}.jsonl", b"".join(observation_json(o) + b"\n" for o in observations), sync=True)
+        fs.remove_tree(self.done / str(name))
+        self._packed.pop(name, None)
+        self._folders.discard(name)
+
+    def waiting(self, now: float) -> Waiting:
+        """What `status` shows."""
+        new, oldest = 0, now
+        try:
+            for entry in os.scandir(self.new):
+                if KEY.match(entry.name):
+                    new += 1
+                    oldest = min(oldest, key_epoch(entry.name) or now)
+        except FileNotFoundError:
+            pass
+        return Waiting(new, max(0.0, now - oldest), len(self.failures()))
+
+    def _pack_keys(self, name: SessionName) -> frozenset[str]:
+        """Keys of a session's pack, and those remembered without observations (cached until the next `pack`)."""
+        if name not in self._packed:
+            keys = {o.event.key for o in self._pack_lines(name)}
+            for path in self.done.glob("keys-????-??-??"):
+                keys.update(path.read_text("utf-8", "replace").split())
+            self._packed[name] = frozenset(keys)
+            while len(self._packed) > 64:
+                self._packed.pop(next(iter(self._packed)))
+        return self._packed[name]
+
+    def _pack_lines(self, name: SessionName) -> Iterator[Observation]:
+        """The complete observations of a pack."""
+        try:
+            file = open(self.done / f"{name}.jsonl", "rb")  # noqa: SIM115  # closed by the with below
+        except FileNotFoundError:
+            return
+        with file:
+            for line in file:
+                try:
+                    yield parse_observation(line.rstrip(b"\n"))
+                except ValueError:
+                    continue
