@@ -1,0 +1,196 @@
+"""What can be told from a command line and from what it printed. Pure, lexical, wrong only towards keeping less.
+
+The rules here keep contents of files out of events: bodies of here-documents leave the command line, and what a command
+printed is dropped when it plainly prints files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from vaultd.core.event import FileTouch
+
+__all__ = [
+    "complaints",
+    "is_patch",
+    "is_test_run",
+    "looks_failed",
+    "patch_files",
+    "prints_files",
+    "telling_line",
+    "without_bodies",
+]
+
+_SEEN = 64 * 1024  # characters at either end of an output that are looked at
+_PARSED = 8 * 1024  # characters of a command that are taken apart
+
+# fmt: off
+_READERS = frozenset({
+    "ack", "ag", "awk", "bat", "batcat", "cat", "comm", "cut", "diff", "egrep", "fgrep", "grep", "head", "hexdump",
+    "jq", "less", "more", "nl", "od", "paste", "rg", "sed", "sort", "strings", "tac", "tail", "uniq", "xxd", "yq",
+    "zcat", "zgrep", "zless",
+})
+_GIT_READERS = frozenset({"blame", "cat-file", "diff", "format-patch", "grep", "log", "show"})
+_WRAPPERS = frozenset({
+    "builtin", "command", "doas", "env", "exec", "nice", "nohup", "stdbuf", "sudo", "time", "timeout", "xargs",
+})
+_SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
+# fmt: on
+_HEREDOC = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:\\|(['"]))?([A-Za-z_][\w.-]*)(?:\2)?""")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_PIPELINES = re.compile(r"&&|\|\||;|\n|&(?!\d)")
+_WRITER = re.compile(r"\b(?:echo|printf|cat|tee)\b")
+_QUOTED = re.compile(r"""(?s)'[^']*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\"""")
+_PATCH_COMMAND = re.compile(r"""\bapply_?patch\b[ \t]*(?:<<|["'])""")
+_PATCH_LINE = re.compile(r"\*\*\* (?:(Add|Update|Delete) File|(Move) to): (.+)")
+_TEST_RUN = re.compile(
+    r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|bats|nextest)\b"
+    r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|dotnet|mix|swift|flutter|playwright|mvn|mvnw|gradle|gradlew|make|just|rake)"
+    r"\b[^\n;&|]*\b(?:test|tests|check|spec)\b"
+)
+_FAILED = re.compile(
+    r"(?im)\b(?:errors?|failed|failures?|fatal|exception|traceback|panic|panicked|denied|refused|not found|no such file"
+    r"|cannot|can't|unable|segmentation fault|abort(?:ed)?|read-only file system)\b|\w(?:Error|Exception)\b"
+)
+_TELLING = re.compile(
+    r"(?i)^(?:E {3}|FAILED\b|ERROR\b|error(?:\[\w+\])?:|fatal:|panic:)|\w(?:Error|Exception)\b|: (?:no such file"
+    r"|command not found|permission denied|cannot )"
+)
+_COUNT = re.compile(r"(?i)\b\d+ (?:failed|failing|failures?|errors?)\b")
+_COMPLAINT = re.compile(r"(?:[^\s:]*/)?([\w.+-]{1,40}): .{0,300}: [A-Z][^\n]{0,200}\Z|fatal: .{1,300}\Z")
+
+
+def without_bodies(command: str) -> str:
+    """A command line without the texts it carries: here-documents, and long quotes that are written to a file.
+
+    What was taken out leaves `[N lines]`.
+    """
+    lines = command.split("\n")
+    kept: list[str] = []
+    position = 0
+    while position < len(lines):
+        line = lines[position]
+        kept.append(line)
+        position += 1
+        for dash, _, word in _HEREDOC.findall(line):
+            end = position
+            while end < len(lines) and (lines[end].lstrip("\t") if dash else lines[end]).rstrip() != word:
+                end += 1
+            if end == len(lines) and "((" in line:
+                continue  # a shift in arithmetic
+            if end > position:
+                kept.append(f"[{end - position} lines]")
+            kept += lines[end : end + 1]
+            position = end + 1
+    short = "\n".join(kept)
+    if len(short) > _SEEN and "\n" in short:
+        short = f"{short.partition(chr(10))[0]}\n[{short.count(chr(10))} lines]"
+    elif ">" in short and _WRITER.search(short):
+        short = _QUOTED.sub(_without_lines, short)
+    return short
+
+
+def prints_files(command: str) -> bool:
+    """Whether a command plainly prints contents of files (a filter behind a pipe prints what it is given, not files).
+
+    A command too long to look through counts as one.
+    """
+    short = without_bodies(command)
+    return len(short) > _PARSED or any(_reads(words, piped) for words, piped in _simple_commands(short))
+
+
+def is_test_run(command: str) -> bool:
+    """Whether a command runs tests, so that what it printed is its result."""
+    return _TEST_RUN.search(without_bodies(command)[:_PARSED]) is not None
+
+
+def looks_failed(output: str) -> bool:
+    """Whether a text has a word in it that failing programs print."""
+    return _FAILED.search(output[:_SEEN]) is not None or _FAILED.search(output[-_SEEN:]) is not None
+
+
+def telling_line(output: str) -> str:
+    """The line of a failed command's output that says most, the last of its sort.
+
+    One that names an error, else one that counts failures, else the last with text in it.
+    """
+    lines = [line.strip() for line in output[-_SEEN:].splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return (telling or [line for line in lines if _COUNT.search(line)] or lines or [""])[-1]
+
+
+def complaints(output: str) -> str:
+    """Only the lines in which a reading program says what it could not do (`cat: a: No such file`), at most 5."""
+    found = [_COMPLAINT.match(line) for line in output[:_SEEN].splitlines() if len(line) < 1000]
+    programs = _READERS | _SHELLS | {None, "find", "git", "ls"}
+    return "\n".join([match[0] for match in found if match and match[1] in programs][:5])
+
+
+def is_patch(command: str) -> bool:
+    """Whether a shell command hands a patch to `apply_patch`."""
+    return "*** Begin Patch" in command and _PATCH_COMMAND.search(command) is not None
+
+
+def patch_files(patch: str) -> tuple[FileTouch, ...]:
+    """The files that a patch names in its header lines, each once, in order; a move is a deletion and a creation."""
+    actions = {"Add": "create", "Update": "edit", "Delete": "delete", "Move": "create"}
+    found: dict[str, str] = {}
+    last = ""
+    for line in patch.split("\n"):
+        header = _PATCH_LINE.match(line.rstrip())
+        if header is None:
+            continue
+        verb, path = header[1] or header[2], header[3]
+        if verb == "Move" and last:
+            found[last] = "delete"
+        found[path] = actions[verb]
+        last = path
+    return tuple(FileTouch(path, action) for path, action in found.items())
+
+
+def _without_lines(quote: re.Match[str]) -> str:
+    """What stands for a quoted text of several lines; a shorter one stays."""
+    lines = quote[0].count("\n") + 1
+    return f"'[{lines} lines]'" if lines > 1 else quote[0]
+
+
+def _simple_commands(command: str) -> Iterator[tuple[list[str], bool]]:
+    """The words of each simple command, and whether it reads from a pipe. Quotes count where they are closed."""
+    for pipeline in _PIPELINES.split(command):
+        for number, part in enumerate(pipeline.split("|")):
+            try:
+                words = shlex.split(part, comments=False)
+            except ValueError:
+                words = part.split()
+            yield [word.strip("(){}`$\"'") for word in words], number > 0
+
+
+def _reads(words: list[str], piped: bool) -> bool:
+    """Whether one simple command prints files."""
+    wrapped = False
+    while words and (_ASSIGNMENT.match(words[0]) or _name(words[0]) in _WRAPPERS or (wrapped and _is_option(words[0]))):
+        wrapped = True
+        piped = piped and _name(words[0]) != "xargs"
+        words = words[1:]
+    if not words:
+        return False
+    name, rest = _name(words[0]), words[1:]
+    if name in _SHELLS:
+        return any(prints_files(word) for word in rest if not word.startswith("-"))
+    if name == "git":
+        return any(word in _GIT_READERS for word in rest)
+    if name == "find":
+        return any(_name(word) in _READERS for word in rest)
+    return name in _READERS and not piped
+
+
+def _is_option(word: str) -> bool:
+    """A wrapper's own option or number (`timeout 5`, `nice -n 3`)."""
+    return word.startswith("-") or word[:1].isdigit()
+
+
+def _name(word: str) -> str:
+    """The program's name without its folder."""
+    return word.rpartition("/")[2]

@@ -1,0 +1,198 @@
+"""From a delivery to an event: what an agent said, in words that are the same for every agent. Pure; never raises.
+
+Nothing that was delivered is dropped here: an unknown event, a payload that is cut off or is no JSON at all, a missing
+session or directory each give an event with what could be read. Rejected is only a delivery that names no event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from vaultd.agents.calls import batch_call, completed, tool_call
+from vaultd.agents.model import Agent, EventSpec
+from vaultd.agents.payload import lookup, parse, plain, text
+from vaultd.agents.transcripts import OUTCOMES
+from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, Process
+from vaultd.core.ids import Sid, key_epoch, session_id
+
+__all__ = ["Rejected", "complete", "normalise", "reads_transcript"]
+
+_NAME_LIMIT = 64
+_ID_LIMIT = 200
+_STAT = re.compile(r"(\d{1,10}) \((.*)\) (.*)\Z", re.DOTALL)
+_UNSAFE_NAME = re.compile(r"[^\w.@:-]", re.ASCII)
+_HIGH_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_NOT_IN_CHILD = frozenset({Kind.START, Kind.PROMPT, Kind.TURN_END, Kind.END})
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A delivery from which no event can be made, and why."""
+
+    reason: str
+
+
+def normalise(agent: Agent, delivery: Delivery, now: datetime) -> Event | Rejected:
+    """What a delivery means. `now` (aware) counts where neither header nor file tell a time.
+
+    The header's event name counts; the payload's directory beats the header's. What a subagent does is an event of its
+    session with `subagent` set, and no prompt, turn end or end of it.
+    """
+    fields = parse(delivery.payload, _worth_in_part(agent))
+    header = {name: _HIGH_SURROGATE.sub("\ufffd", value) for name, value in delivery.header.items()}
+    name = header.get("event") or text(lookup(fields, agent.fields.event))
+    if not name:
+        return Rejected("neither the header nor the payload names an event")
+    name = _UNSAFE_NAME.sub("_", name)[:_NAME_LIMIT]
+    event = _outline(agent, delivery, header, fields, name, now)
+    if name == CLOSE_EVENT:
+        return _close(event, fields)
+    spec = agent.events.get(name)
+    return event if spec is None else _meaning(agent, spec, event, fields)
+
+
+def reads_transcript(agent: Agent, event: Event) -> bool:
+    """Whether `complete` could add something to this event if it were given the agent's transcript."""
+    call = event.tool
+    return (
+        call is not None
+        and event.kind is Kind.TOOL
+        and bool(agent.transcripts.outcome and event.transcript and call.call_id)
+        and call.family in ("shell", "edit")
+        and call.exit_code is None
+    )
+
+
+def complete(agent: Agent, event: Event, transcript: bytes) -> Event:
+    """An event with the outcome of its call as the transcript (or its last bytes) tells it; never raises.
+
+    It is returned as it was where the transcript does not know the call.
+    """
+    if event.tool is None or not reads_transcript(agent, event):
+        return event
+    outcome = OUTCOMES[agent.transcripts.outcome](transcript).get(event.tool.call_id)
+    return event if outcome is None else replace(event, tool=completed(event.tool, outcome))
+
+
+def _outline(
+    agent: Agent, delivery: Delivery, header: Mapping[str, str], fields: Mapping[str, Any], name: str, now: datetime
+) -> Event:
+    """What every event has, whatever it means."""
+    at = _time(delivery, header, now)
+    cwd = _path(lookup(fields, agent.fields.cwd)) or header.get("cwd", "").replace("\0", "")
+    native = _id(lookup(fields, agent.fields.session))
+    process = _process(agent, header)
+    return Event(
+        key=delivery.key,
+        agent=agent.id,
+        name=name,
+        kind=Kind.OTHER,
+        at=at,
+        sid=session_id(agent.id, native) if native else _sid_of_day(agent, process, cwd, at),
+        native=native,
+        cwd=cwd,
+        root=header.get("root", "").replace("\0", ""),
+        gitfile=header.get("gitfile", ""),
+        head=header.get("head", ""),
+        remote=header.get("remote", ""),
+        run=header.get("run", ""),
+        workstream=header.get("workstream", ""),
+        handoff=header.get("handoff", ""),
+        client=process if agent.client.hook_process_is_client else None,
+        turn=_id(lookup(fields, agent.fields.turn)),
+        subagent=_id(lookup(fields, agent.fields.subagent)),
+        transcript=_path(lookup(fields, agent.fields.transcript)),
+        mtime_ns=delivery.mtime_ns,
+    )
+
+
+def _meaning(agent: Agent, spec: EventSpec, event: Event, fields: Mapping[str, Any]) -> Event:
+    """An event of a known name with its kind and what belongs to that."""
+    if event.subagent and spec.kind in _NOT_IN_CHILD:
+        return event
+    if spec.kind in (Kind.TOOL, Kind.PRE_TOOL):
+        call = (batch_call if spec.outcome == "batch" else tool_call)(agent, spec, fields)
+        return event if call is None and spec.outcome == "batch" else replace(event, kind=spec.kind, tool=call)
+    said = text(lookup(fields, spec.text))
+    for noise in spec.noise:
+        if said.lstrip().startswith(noise.starts):
+            kept = noise.keep.search(said) if noise.keep else None
+            return replace(event, kind=Kind.NOTICE, text=kept[1].strip() if kept else "")
+    return replace(
+        event,
+        kind=spec.kind,
+        text=said,
+        source=_id(lookup(fields, spec.source)),
+        reason=spec.reason_is or _id(lookup(fields, spec.reason)),
+    )
+
+
+def _close(event: Event, fields: Mapping[str, Any]) -> Event | Rejected:
+    """A close that vaultd delivered itself; it names the session by native id, or by sid where there is none."""
+    native, sid = _id(fields.get("session_id")), text(fields.get("sid"))
+    if native:
+        sid = session_id(event.agent, native)
+    elif not re.fullmatch(r"[0-9a-f]{10}", sid):
+        return Rejected("a closing event that names no session")
+    return replace(event, kind=Kind.END, sid=Sid(sid), native=native, reason=_id(fields.get("reason")), client=None)
+
+
+def _worth_in_part(agent: Agent) -> frozenset[str]:
+    """Members whose text is worth keeping when the payload ends inside it."""
+    paths = [spec.text for spec in agent.events.values()]
+    paths += [path for tool in agent.tools for path in (tool.command, tool.patch, *tool.output)]
+    return frozenset(path.rpartition(".")[2] for path in [*paths, agent.call.error] if path)
+
+
+def _time(delivery: Delivery, header: Mapping[str, str], now: datetime) -> datetime:
+    """When it happened: the header's time, else the key's, else the file's, else now."""
+    try:
+        at = datetime.fromisoformat(header.get("at", ""))
+        at.astimezone(UTC)  # a date at either end of the calendar has no such time
+    except (ValueError, OverflowError):
+        pass
+    else:
+        return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
+    for seconds in (key_epoch(delivery.key), delivery.mtime_ns / 1e9):
+        try:
+            if seconds > 0:
+                return datetime.fromtimestamp(seconds, now.tzinfo)
+        except (ValueError, OverflowError, OSError):
+            continue
+    return now
+
+
+def _process(agent: Agent, header: Mapping[str, str]) -> Process | None:
+    """The agent's process among the hook's parent and grandparent, by name; None when neither is it."""
+    boot = header.get("boot", "").strip()
+    for place in ("proc", "pproc"):
+        found = _STAT.match(header.get(place, ""))
+        if found is None or found[2] not in agent.client.comm or not boot:
+            continue
+        rest = found[3].split()  # field 3 (state) and on: the start time is field 22
+        if len(rest) > 19 and rest[19].isdecimal() and len(rest[19]) < 20:
+            return Process(int(found[1]), int(rest[19]), boot)
+    return None
+
+
+def _sid_of_day(agent: Agent, process: Process | None, cwd: str, at: datetime) -> Sid:
+    """The session of events that name none: one per client process and day, else per directory and day."""
+    who = f"{process.pid}.{process.start}.{process.boot}" if process else f"in:{cwd}"
+    return session_id(agent.id, f"@{who}@{at:%Y-%m-%d}")
+
+
+def _path(value: Any) -> str:
+    """An absolute path that can be one; else "" (bytes that were no UTF-8 are lost in JSON, the header has them)."""
+    path = text(value) if isinstance(value, str) else ""
+    absolute = path.startswith(("/", "\\\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
+    return path if absolute and "\0" not in path and "\ufffd" not in path else ""
+
+
+def _id(value: Any) -> str:
+    """A short word such as an id: one line, bounded."""
+    word = text(value) if isinstance(value, str | int) else ""
+    return plain("".join(c for c in word[:_ID_LIMIT] if c.isprintable())).strip()
