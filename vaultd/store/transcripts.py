@@ -29,7 +29,7 @@ class Growth:
 
 
 def tail(path: str | Path, limit: int = TAIL) -> bytes:
-    """The last `limit` bytes of a regular file (a link to one is followed); b"" for anything else and when unreadable."""
+    """The last `limit` bytes of a regular file (a link to one is followed); b"" for anything else or unreadable."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  # before opening: opening a device can do things
             return b""
