@@ -18,8 +18,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NewType, Self
+from typing import Any, NewType
+
+from vaultd.store.lock import Lock
 
 __all__ = [
     "SWAP_PREFIX",
@@ -35,6 +36,7 @@ __all__ = [
     "replace",
     "revision",
     "sweep_temps",
+    "sync_file",
     "sync_filesystem",
     "sync_folder",
     "temp_beside",
@@ -63,39 +65,41 @@ def revision(data: bytes) -> Revision:
     return Revision(hashlib.sha256(data).hexdigest())
 
 
-def temp_beside(path: Path, data: bytes, *, mode: int = 0o666, sync: bool, prefix: str = TEMP_PREFIX) -> Path:
+def temp_beside(path: Path, data: bytes, *, mode: int = 0o666, sync: bool) -> Path:
     """A complete new file in the folder of `path`, under a temp name; `mode` is cut by the umask.
 
     A crash leaves a temp name, perhaps half written: litter. On an error nothing is left.
     """
-    temp = path.with_name(f"{prefix}{secrets.token_hex(8)}")
+    temp = path.with_name(f"{TEMP_PREFIX}{secrets.token_hex(8)}")
     handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        try:
-            _write_all(handle, data)
+        with open(handle, "wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
             if sync:
                 os.fsync(handle)
-        finally:
-            os.close(handle)
     except BaseException:
         remove(temp)
         raise
     return temp
 
 
-def publish(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o666) -> None:
+def publish(path: Path, data: bytes, *, sync: bool = True, sync_name: bool = True, mode: int = 0o666) -> None:
     """Make a file that must not exist yet, complete or not at all; FileExistsError when the name is taken.
 
     Crash after: the temp file: litter, nothing published. The link: published under its name, the temp name is a second
-    one for the same file (litter). The removal of the temp name: published; without `sync` a power cut may still
-    take it, with `sync` only before the folder is synced, that is before this returns.
+    one for the same file (litter). The removal of the temp name: published.
+
+    A power cut before this returns leaves the file whole or not at all. Without `sync_name` the name may be lost until
+    the folder or the file system is synced; without `sync` the bytes too: the name may then stand for an empty file.
     """
     temp = temp_beside(path, data, mode=mode, sync=sync)
     try:
         _link(temp, path)
     finally:
         remove(temp)
-    if sync:
+    if sync and sync_name:
         sync_folder(path.parent)
 
 
@@ -140,11 +144,23 @@ def move(src: Path, dst: Path, *, sync: bool = False) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let two names change places in one step; False where the system or the file system cannot.
+    """Let two names change places; FileNotFoundError when either is missing; False where it cannot be done.
 
-    FileNotFoundError when either is missing. Atomic: a crash leaves both as before or both exchanged.
+    On Linux one step: a crash leaves both as before or both exchanged. Elsewhere by way of a second name for `second`
+    (that of `first` and an `x`): `second` always holds one of the two; a crash leaves the other under the extra name.
     """
-    return _rename2(first, second, _RENAME_EXCHANGE)
+    if _rename2(first, second, _RENAME_EXCHANGE):
+        return True
+    spare = first.with_name(first.name + "x")
+    try:
+        os.link(second, spare, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
+    first.replace(second)
+    spare.replace(first)
+    return True
 
 
 def remove(path: Path, missing_ok: bool = True) -> None:
@@ -185,6 +201,15 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
+def sync_file(path: Path) -> None:
+    """Make the bytes of a file durable; not its name."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def sync_filesystem(path: Path) -> None:
     """Make everything written to the file system that holds `path` durable, in one call; OSError when that failed.
 
@@ -206,8 +231,8 @@ def sync_filesystem(path: Path) -> None:
 def sweep_temps(folder: Path, older_than_s: float, now: float) -> int:
     """Remove temp files under `folder` whose last change is `older_than_s` seconds before `now` (epoch); how many.
 
-    `.git` and symlinked folders are not entered. Names that may hold a person's text (`SWAP_PREFIX`) are left:
-    `swap.rescue` looks at those. Files that vanish meanwhile are no error.
+    `.git`, `.vaultd` and symlinked folders below it are not entered. Names that may hold a person's text
+    (`SWAP_PREFIX`) are left: `swap.rescue` looks at those. Files that vanish meanwhile are no error.
     """
     count = 0
     for temp in temps(folder, older_than_s, now):
@@ -218,9 +243,9 @@ def sweep_temps(folder: Path, older_than_s: float, now: float) -> int:
 
 
 def temps(folder: Path, older_than_s: float, now: float) -> Iterator[Path]:
-    """Temp files under `folder`, whoever left them, that were last changed `older_than_s` seconds before `now`."""
+    """All temp files under `folder` that old; the same bounds as `sweep_temps`."""
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
+        folders[:] = [name for name in folders if name not in (".git", ".vaultd")]
         for name in names:
             if not name.startswith(TEMP_PREFIX):
                 continue
@@ -229,74 +254,15 @@ def temps(folder: Path, older_than_s: float, now: float) -> Iterator[Path]:
                 found = path.lstat()
             except FileNotFoundError:
                 continue
-            if stat.S_ISREG(found.st_mode) and found.st_mtime <= now - older_than_s:
+            # A retired page keeps its old mtime; the ctime is that of the exchange.
+            if stat.S_ISREG(found.st_mode) and max(found.st_mtime, found.st_ctime) <= now - older_than_s:
                 yield path
-
-
-class Lock:
-    """An flock on a file: held by one process at a time, let go by the system when the process dies.
-
-    The file is made when missing and never removed. Not re-entrant over two `Lock` objects: the second one waits for
-    the first, in the same process too. Acquiring an object that already holds is True at once.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._handle: int | None = None
-
-    @property
-    def held(self) -> bool:
-        """Whether this object holds the lock."""
-        return self._handle is not None
-
-    def acquire(self, blocking: bool) -> bool:
-        """Take the lock; False when another holds it and `blocking` is false. OSError when the file cannot be made."""
-        import fcntl  # not at the top: publishing must work where there is no fcntl
-
-        while self._handle is None:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
-                if self._is_current(handle):
-                    self._handle, handle = handle, -1
-            except BlockingIOError:
-                return False
-            finally:
-                if handle >= 0:
-                    os.close(handle)
-        return True
-
-    def release(self) -> None:
-        """Let go; nothing when not held."""
-        if self._handle is not None:
-            handle, self._handle = self._handle, None
-            os.close(handle)
-
-    def __enter__(self) -> Self:
-        self.acquire(blocking=True)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.release()
-
-    def _is_current(self, handle: int) -> bool:
-        """Whether the locked file is still the one under the name; a room that was made anew has another."""
-        try:
-            return os.path.samestat(os.fstat(handle), self.path.stat())
-        except FileNotFoundError:
-            return False
 
 
 @functools.cache
 def _libc(name: str) -> Any:
     """A function of the C library on Linux; None where there is none."""
     return getattr(ctypes.CDLL(None, use_errno=True), name, None) if sys.platform == "linux" else None
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
 
 
 def _link(temp: Path, path: Path) -> None:

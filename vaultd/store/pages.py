@@ -67,9 +67,13 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """The page is no longer what was read: the person's text stands. Read it again and decide again."""
+    """The page is no longer what was read: the person's text stands. Read it again and decide again.
+
+    `kept` is where another text of the person's was put that a newer one had taken the place of.
+    """
 
     path: str
+    kept: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

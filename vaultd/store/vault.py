@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from vaultd.store.pages import (
     Scan,
     Written,
 )
-from vaultd.store.swap import SwapResult, swap
+from vaultd.store.swap import Batch, Change, SwapResult, rescue
 
 if TYPE_CHECKING:
     from vaultd.core.sanitize import Clean
@@ -66,8 +66,10 @@ _ROOM = ("inbox/tmp", "inbox/new", "inbox/failed", "done", "outbox/map", "outbox
 class Vault:
     """One vault folder.
 
-    `sync` False leaves durability to the caller, who ends a batch with one `sync_all`. Nothing is read or made when
-    the object is: a vault may be away.
+    With `sync` False the bytes of a page are still synced before it gets its name, but not the name: the caller ends a
+    batch with one `sync_all`. Making the object makes nothing and does not fail: a vault may be away.
+
+    A change to a page that exists takes half a second (store/swap.py says why); `together` makes one wait of many.
     """
 
     def __init__(self, root: Path, *, sync: bool = True) -> None:
@@ -75,6 +77,8 @@ class Vault:
         self.room = self.root / ".vaultd"
         self._sync = sync
         self._seen: tuple[int, str] | None = None
+        self._batch: Batch | None = None
+        self._changed: dict[Path, str] = {}
         self.presence()
 
     def initialise(self, vault_id: str) -> str:
@@ -153,7 +157,7 @@ class Vault:
         data = text.encode()
         fs.make_folder(path.parent, sync=self._sync)
         try:
-            fs.publish(path, data, sync=self._sync)
+            fs.publish(path, data, sync_name=self._sync)
         except FileExistsError:
             return Exists(rel)
         return Written(rel, fs.revision(data))
@@ -216,7 +220,7 @@ class Vault:
         folder = self.checked(rel)
         fs.make_folder(folder, sync=self._sync)
         with contextlib.suppress(FileExistsError):
-            fs.publish(folder / ".gitkeep", b"", sync=self._sync)
+            fs.publish(folder / ".gitkeep", b"", sync_name=self._sync)
 
     def scan(self) -> Scan:
         """All pages: files that end in `.md`. Hidden files and folders and symlinks are passed over."""
@@ -226,8 +230,41 @@ class Vault:
         """Make everything written so far durable, in one call."""
         fs.sync_filesystem(self.root)
 
+    @contextlib.contextmanager
+    def together(self) -> Iterator[list[Diverged | Busy]]:
+        """Let the changes inside the block share one wait, at its end; not re-entrant.
+
+        Each of them answers at once. The list, complete when the block has ended, names the pages whose Written did not
+        stand because somebody was saving them at that moment.
+        """
+        with Batch(sync=self._sync) as self._batch:
+            undone: list[Diverged | Busy] = []
+            try:
+                yield undone
+            finally:
+                batch, self._batch = self._batch, None
+        undone += [self._undone(batch, path, self._changed[path]) for path in batch.undone]
+        self._changed.clear()
+
+    def sweep(self, older_than_s: float, now: float) -> list[str]:
+        """Clear away what a crash left beside pages; the pages that got a person's text back, or were put beside one.
+
+        Only temp files that were last changed `older_than_s` seconds before `now` (epoch).
+        """
+        fs.sweep_temps(self.root, older_than_s, now)
+        return [path.relative_to(self.root).as_posix() for path in rescue(self.root, older_than_s, now)]
+
     def _swap(self, rel: str, data: bytes, expected: Revision) -> Outcome:
-        match swap(self.checked(rel), data, expected, sync=self._sync):
+        change = Change(self.checked(rel), data, expected)
+        if self._batch is not None:
+            self._changed[change.path] = rel
+            result = self._batch.swap(change)
+        else:
+            with Batch(sync=self._sync) as batch:
+                result = batch.swap(change)
+            if change.path in batch.undone:
+                return self._undone(batch, change.path, rel)
+        match result:
             case SwapResult.WRITTEN:
                 return Written(rel, fs.revision(data))
             case SwapResult.DIVERGED:
@@ -236,3 +273,10 @@ class Vault:
                 return Busy(rel)
             case SwapResult.GONE:
                 return Gone(rel)
+
+    def _undone(self, batch: Batch, path: Path, rel: str) -> Diverged | Busy:
+        if batch.undone[path] is SwapResult.BUSY:
+            return Busy(rel)
+        kept = [beside for beside in batch.kept if beside.name.startswith(f"{path.stem} (kept ")]
+        folder = rel.rpartition("/")[0]
+        return Diverged(rel, f"{folder}/{kept[-1].name}".lstrip("/") if kept else None)
