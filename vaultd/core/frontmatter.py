@@ -8,6 +8,7 @@ closing fence, and refuses (ValueError with the reason) when it could not do tha
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,22 +17,25 @@ from typing import NamedTuple, TypeAlias
 import yaml
 
 from vaultd.core import yamltext
+from vaultd.core.keys import OWN_KEYS
 from vaultd.core.yamltext import Scalar
 
-__all__ = ["LIMIT", "OWN_KEYS", "Meta", "Page", "Parts", "Scalar", "Value", "dump", "parse", "splice", "split"]
+__all__ = [
+    "LIMIT",
+    "Meta",
+    "Page",
+    "Parts",
+    "Scalar",
+    "Value",
+    "body_hash",
+    "dump",
+    "parse",
+    "splice",
+    "split",
+]
 
 LIMIT = 65_536
 """Bytes of frontmatter that are read; a longer one counts as unparsable."""
-
-_ANY_PAGE = """kind tier title aliases tags entities relations summary pinned salience access_count last_accessed
-    expires_at supersedes superseded_by review created updated"""
-_SESSION = """id agent session_id project host cwd subdir branch head started ended closed_by observations files_touched
-    generation generated"""
-_HANDOFF = """from_agent from_session shared provisional accepted_at accepted_by open_questions next_steps"""
-_PROJECT = """repos"""
-
-OWN_KEYS = frozenset(f"{_ANY_PAGE} {_SESSION} {_HANDOFF} {_PROJECT}".split())
-"""The keys of the format (section 5): the only ones whose values `splice` changes."""
 
 Value: TypeAlias = Scalar | Sequence[Scalar]
 
@@ -92,13 +96,14 @@ def parse(data: bytes) -> Page:
     parts = split(data)
     if not parts.fence_open:
         return Page(Meta({}, None, False), _text(parts.body))
+    root = None
     try:
         root = yamltext.compose(_decode(parts.yaml))
         if root is not None and not isinstance(root, yaml.MappingNode):
             return Page(Meta({}, None, False), _text(data[len(parts.bom) :]))
         values, twice = yamltext.mapping(root) if root is not None else ({}, None)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if _is_prose(parts.yaml):
+        if root is None and _is_prose(parts.yaml):
             return Page(Meta({}, None, False), _text(data[len(parts.bom) :]))
         return Page(Meta({}, _reason(error), True), _text(parts.body))
     return Page(Meta(values, f"the key {twice!r} stands twice" if twice else None, True), _text(parts.body))
@@ -114,6 +119,11 @@ def dump(values: Mapping[str, object]) -> str:
     if len(block.encode()) > LIMIT:
         raise ValueError(f"the frontmatter would be longer than {LIMIT} bytes")
     return f"---\n{block}---\n"
+
+
+def body_hash(body: str) -> str:
+    """The value of `generated` for a page whose body, as `parse` gives it, is this: twelve hex digits of its sha256."""
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def splice(data: bytes, values: Mapping[str, Value]) -> bytes:

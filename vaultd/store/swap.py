@@ -190,7 +190,7 @@ class Batch:
             self._retire(Retired(temp, handle, change.path, frozenset({short(change.expected)})))
             return SwapResult.WRITTEN
         os.close(handle)
-        self._put(temp, change.path, superseded_by_person=out != old)
+        self._put(temp, change.path, frozenset({short(change.expected)}) if out == old else None)
         return SwapResult.BUSY if out == old else SwapResult.DIVERGED
 
     def _retire(self, one: Retired) -> None:
@@ -213,7 +213,7 @@ class Batch:
         if self._is_ours(one.target):
             self.undone[one.target] = SwapResult.BUSY if text in one.known else SwapResult.DIVERGED
             os.close(one.handle)
-            self._put(one.temp, one.target, superseded_by_person=False)
+            self._put(one.temp, one.target, one.known)
         elif text in one.known:  # only open so far: look again
             self._retire(one)
         else:
@@ -231,32 +231,34 @@ class Batch:
         finally:
             os.close(handle)
 
-    def _put(self, hand: Path, target: Path, *, superseded_by_person: bool) -> None:
+    def _put(self, hand: Path, target: Path, known: frozenset[str] | None = None) -> None:
         """Bring the person's text that `hand` names back into place, and retire what comes out.
 
-        What comes out and is not ours was renamed there a moment ago: it is newer, so it goes back in turn.
+        What comes out and is not ours was renamed there a moment ago: it is newer, so it goes back in turn. What the
+        person replaced so may be dropped; `known`, if given, says what may be dropped of the first one.
         """
-        placed: dict[int, tuple[int, str]] = {}  # open, so that no inode number comes back as another file
+        placed: dict[int, tuple[int, frozenset[str]]] = {}  # open, so that no inode number comes back as another file
         handle = open_plain(hand)
         while True:
             number = os.fstat(handle).st_ino
-            placed[number] = (handle, short(fs.revision(read_all(handle))))
+            placed[number] = (handle, known or frozenset({short(fs.revision(read_all(handle)))}))
             self._disown(number)
-            if not put_under(hand, target):
-                known = None
+            came_out = put_under(hand, target)
+            if not came_out:
                 break
+            known = None
             handle = open_plain(hand)
             number = os.fstat(handle).st_ino
             if number in placed:
-                known = frozenset({placed[number][1]} if superseded_by_person else ())
+                known = placed[number][1]
                 break
             if number in self._ours:
                 known = frozenset({short(self._ours[number][1])})
                 break
         for other, _ in placed.values():
             os.close(other)
-        if known is not None:
-            self._retire(Retired(hand, handle, target, known))
+        if came_out:
+            self._retire(Retired(hand, handle, target, known or frozenset()))
 
     def _own(self, pin: int, revision: Revision) -> None:
         """The inode that `pin` is open on was written by us, with this revision."""
