@@ -193,6 +193,29 @@ class Vault:
         head = page.data if not page.data or page.data.endswith(b"\n") else page.data + eol
         return self._swap(rel, head + added, expected)
 
+    def revise(
+        self,
+        page: PageFile,
+        values: Mapping[str, Clean | int | float | bool | Sequence[Clean] | None],
+        *,
+        body: Clean | None = None,
+        addition: Clean | None = None,
+    ) -> Outcome | Refused:
+        """In one exchange, change values of our own frontmatter keys and put a new body, or an addition, after them.
+
+        The person's frontmatter stays byte for byte; so does the body, unless `body` is given.
+        """
+        try:
+            data = frontmatter.splice(page.data, values)
+        except ValueError as error:
+            return Refused(page.path, str(error))
+        if body is not None:
+            parts = frontmatter.split(data)
+            data = b"".join(parts[:-1]) + body.encode()
+        if addition is not None:
+            data = data + (b"" if data.endswith(b"\n") else b"\n") + addition.encode()
+        return Written(page.path, page.revision) if data == page.data else self._swap(page.path, data, page.revision)
+
     def move(self, rel_from: str, rel_to: str) -> Moved | Exists | Gone:
         """Give the page another path that is free; folders are made. One rename: of racers for one page one wins."""
         source, target = self.checked(rel_from), self.checked(rel_to)
