@@ -13,7 +13,20 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "vaultd"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-LEVELS = {"cli": 5, "__main__": 5, "http": 4, "mcp": 4, "launch": 4, "client": 4, "engine": 3, "store": 2, "agents": 2, "config": 2, "core": 1, "errors": 0}
+LEVELS = {
+    "cli": 5,
+    "__main__": 5,
+    "http": 4,
+    "mcp": 4,
+    "launch": 4,
+    "client": 4,
+    "engine": 3,
+    "store": 2,
+    "agents": 2,
+    "config": 2,
+    "core": 1,
+    "errors": 0,
+}
 
 CORE_MAY_IMPORT = frozenset(
     "__future__ array base64 bisect collections contextlib dataclasses datetime enum functools hashlib html itertools json "
@@ -97,9 +110,13 @@ def test_libraries_and_effects_stay_in_their_place(path: Path) -> None:
     for node in attributes:
         if isinstance(node.value, ast.Name) and node.value.id == "os":
             assert name == "store/fs.py" or node.attr not in RAW_VERBS, f"os.{node.attr} in {name}:{node.lineno}"
-            assert name == "config.py" or node.attr not in ("environ", "getenv"), f"os.{node.attr} in {name}:{node.lineno}"
+            assert name == "config.py" or node.attr not in ("environ", "getenv"), (
+                f"os.{node.attr} in {name}:{node.lineno}"
+            )
     if name.startswith("engine/") or name.startswith("core/") or name.startswith("agents/"):
-        assert not any(m == "subprocess" for _, m in imports(tree)), "a process is started by store/git.py or the command line"
+        assert not any(m == "subprocess" for _, m in imports(tree)), (
+            "a process is started by store/git.py or the command line"
+        )
 
 
 def test_no_agent_is_named_outside_its_file() -> None:
@@ -147,7 +164,16 @@ def test_every_ignore_has_its_reason() -> None:
 
 def test_top_level_is_fixed() -> None:
     shown = {p.name for p in ROOT.iterdir() if not p.name.startswith(".") and p.name not in ("dist", "build")}
-    assert shown <= {"pyproject.toml", "README.md", "LICENSE", "vaultd", "vault-template", "hooks", "obsidian-plugin", "tests"}
+    assert shown <= {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "vaultd",
+        "vault-template",
+        "hooks",
+        "obsidian-plugin",
+        "tests",
+    }
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

@@ -197,7 +197,7 @@ def _read(path: Path, problems: list[str]) -> dict[str, object]:
             info = KEYS.get(key)
             if info is None:
                 problems.append(f"{path}: unknown key `{key}`; known are {', '.join(KEYS)}")
-            elif type(value) is not info.type or (info.type is list and not all(isinstance(v, str) for v in value)):
+            elif type(value) is not info.type or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
                 word = "a list of texts" if info.type is list else "true or false"
                 problems.append(f"{path}: `{key}` must be {word}")
             else:

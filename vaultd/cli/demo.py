@@ -103,17 +103,30 @@ class Demo:
 
     def _commit(self, stores: Stores) -> None:
         """Show the commit that holds the word."""
+
         def probe() -> str:
-            return self._run(["git", "-C", str(stores.vault.root), "log", "--oneline", f"-S{self._word}", "--", "*/sessions/*"]).strip()
+            return self._run(
+                ["git", "-C", str(stores.vault.root), "log", "--oneline", f"-S{self._word}", "--", "*/sessions/*"]
+            ).strip()
 
         self._say(f"5. The git commit: {self._await('a commit', probe).splitlines()[0]}")
 
     def _search(self, stores: Stores) -> None:
         """Show the search answer."""
-        def probe() -> dict[str, Any] | None:
-            command = [sys.executable, "-m", "vaultd", "--vault", str(stores.vault.root), "search", "--json", self._word]
+
+        def probe() -> dict[str, Any]:
+            command = [
+                sys.executable,
+                "-m",
+                "vaultd",
+                "--vault",
+                str(stores.vault.root),
+                "search",
+                "--json",
+                self._word,
+            ]
             answer = json.loads(self._run(command, cwd=self._base / "project"))
-            return answer["hits"][0] if answer["hits"] else None
+            return answer["hits"][0] if answer["hits"] else {}
 
         hit = self._await("a search answer", probe)
         self._say(f"6. `vaultd search {self._word}` answers: {hit['path']} ({hit['kind']})")
@@ -128,14 +141,18 @@ class Demo:
         context = json.loads(text)["hookSpecificOutput"]["additionalContext"]
         self._quote(context.splitlines())
         if self._word not in context:
-            raise VaultdError(f"The word {self._word} did not arrive. `vaultd demo --keep` leaves the vault to look at.")
+            raise VaultdError(
+                f"The word {self._word} did not arrive. `vaultd demo --keep` leaves the vault to look at."
+            )
 
     def _hook(self, step: dict[str, Any]) -> str:
         """One event through the hook script; what it printed."""
         payload = json.dumps(step["payload"], ensure_ascii=False)
         payload = payload.replace(_CHECKOUT, str(self._base / "project")).replace("{word}", self._word)
         return self._run(
-            ["sh", str(self._base / "home/vaultd-hook"), step["agent"], step["event"]], cwd=self._base / "project", text=payload
+            ["sh", str(self._base / "home/vaultd-hook"), step["agent"], step["event"]],
+            cwd=self._base / "project",
+            text=payload,
         )
 
     def _holding(self, stores: Stores, pattern: str) -> str:
@@ -148,7 +165,14 @@ class Demo:
     def _run(self, command: list[str], cwd: Path | None = None, text: str = "") -> str:
         """Run a command in the scratch environment; its output."""
         done = subprocess.run(
-            command, cwd=cwd or self._base, env=self._environ, input=text, capture_output=True, text=True, encoding="utf-8", check=False
+            command,
+            cwd=cwd or self._base,
+            env=self._environ,
+            input=text,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
         )
         if done.returncode != 0:
             raise VaultdError(f"`{' '.join(command[:4])} ...` failed: {done.stderr.strip() or done.returncode}")
@@ -162,7 +186,9 @@ class Demo:
             if value:
                 return value
             if time.monotonic() > deadline:
-                raise VaultdError(f"Waited {_STEP_S:.0f} s for {what} in vain. Run `vaultd demo --keep` and look into the vault.")
+                raise VaultdError(
+                    f"Waited {_STEP_S:.0f} s for {what} in vain. Run `vaultd demo --keep` and look into the vault."
+                )
             pause.wait(0.1)
 
     def _quote(self, lines: list[str]) -> None:

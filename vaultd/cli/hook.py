@@ -150,7 +150,9 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _header(agent: str, event: str, environ: Mapping[str, str], cwd: bytes, root: bytes, gitfile: bytes, handoff: str) -> bytes:
+def _header(
+    agent: str, event: str, environ: Mapping[str, str], cwd: bytes, root: bytes, gitfile: bytes, handoff: str
+) -> bytes:
     """The header of the event file, blank line included."""
     values: dict[str, bytes] = {
         "agent": agent.encode(),

@@ -53,7 +53,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Start with `vaultd up`, then `vaultd install-hooks --agent AGENT --apply`.",
     )
     parser.add_argument("--version", action="version", version=f"vaultd {__version__}")
-    parser.add_argument("--vault", metavar="PATH", help="the vault to use (default: VAULTD_VAULT, else the one of `init`)")
+    parser.add_argument(
+        "--vault", metavar="PATH", help="the vault to use (default: VAULTD_VAULT, else the one of `init`)"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = command_module(name)
@@ -83,6 +85,9 @@ def run(argv: list[str]) -> int:
         return 0
     except OSError as error:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
-        print(f"vaultd: {error.strerror or error}{where}. Nothing was left half done; mend this and run it again.", file=sys.stderr)
+        print(
+            f"vaultd: {error.strerror or error}{where}. Nothing was left half done; mend this and run it again.",
+            file=sys.stderr,
+        )
         return 1
     return int(code)

@@ -29,4 +29,5 @@ def here(stores: Stores) -> Project | None:
         cwd = str(Path.cwd())
     except FileNotFoundError:
         return None
-    return stores.projects.find(cwd)
+    found = stores.projects.find(cwd)
+    return found if isinstance(found, Project) else None

@@ -16,7 +16,12 @@ def show_status(terminal: Terminal, report: dict[str, Any]) -> None:
     daemon, pages, inbox = report["daemon"], report["pages"], report["inbox"]
     rows = [
         ("vault", report["vault"]),
-        ("daemon", f"runs (pid {daemon['pid']})" if daemon["running"] else "does not run (`vaultd up` starts it); capture goes on"),
+        (
+            "daemon",
+            f"runs (pid {daemon['pid']})"
+            if daemon["running"]
+            else "does not run (`vaultd up` starts it); capture goes on",
+        ),
         ("pages", f"{pages['disk']} on disk, {pages['indexed']} in the index"),
         ("inbox", f"{inbox['new']} waiting, {inbox['failed']} failed"),
         ("git", _git(report["git"])),
@@ -25,7 +30,9 @@ def show_status(terminal: Terminal, report: dict[str, Any]) -> None:
     terminal.table(rows)
     for agent, events in sorted(report["agents"].items()):
         terminal.say(f"{agent}:")
-        terminal.table([(f"  {name}", str(row["count"]), f"last {row['last']}") for name, row in sorted(events.items())])
+        terminal.table(
+            [(f"  {name}", str(row["count"]), f"last {row['last']}") for name, row in sorted(events.items())]
+        )
     if not report["agents"]:
         terminal.say("No agent was heard of yet. `vaultd install-hooks --agent AGENT --apply` wires one.")
     terminal.say("ok" if report["ok"] else "not ok: see the lines with ! above")

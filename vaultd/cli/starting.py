@@ -58,6 +58,8 @@ def stop_daemon(stores: Stores) -> int:
     deadline, pause = time.monotonic() + _STOP_S, threading.Event()
     while alive(running):
         if time.monotonic() > deadline:
-            raise HeldError(f"The daemon (pid {running.pid}) still works after {_STOP_S:.0f} s. Try again, or kill it: no event is lost.")
+            raise HeldError(
+                f"The daemon (pid {running.pid}) still works after {_STOP_S:.0f} s. Try again, or kill it: no event is lost."
+            )
         pause.wait(0.05)
     return running.pid

@@ -42,11 +42,21 @@ def examine(config: Config) -> list[Finding]:
         return [*findings, Finding(False, str(error), "vaultd up")]
     findings.append(_writable(config))
     report = status(stores)
-    findings.append(Finding(True, f"daemon: {'runs' if report['daemon']['running'] else 'does not run (capture works without it)'}"))
+    findings.append(
+        Finding(True, f"daemon: {'runs' if report['daemon']['running'] else 'does not run (capture works without it)'}")
+    )
     pages, index = report["pages"], report["index"]
     behind = index["pending"] > 0 and not report["daemon"]["running"]
-    findings.append(Finding(not behind, f"index: {pages['indexed']} of {pages['disk']} pages", "vaultd up (or the next search) brings it up to date"))
-    findings.extend(Finding(False, problem.partition(": ")[0], problem.partition(": ")[2]) for problem in report["problems"])
+    findings.append(
+        Finding(
+            not behind,
+            f"index: {pages['indexed']} of {pages['disk']} pages",
+            "vaultd up (or the next search) brings it up to date",
+        )
+    )
+    findings.extend(
+        Finding(False, problem.partition(": ")[0], problem.partition(": ")[2]) for problem in report["problems"]
+    )
     return findings
 
 
@@ -73,4 +83,6 @@ def _writable(config: Config) -> Finding:
     """Inbox, cache and vault can be written."""
     folders = [config.vault, config.vault / ".vaultd/inbox/new", config.vault / ".vaultd/inbox/tmp"]
     bad = [str(f) for f in folders if not os.access(f, os.W_OK | os.X_OK)]
-    return Finding(not bad, "folders can be written" if not bad else f"cannot write {', '.join(bad)}", "mend their permissions")
+    return Finding(
+        not bad, "folders can be written" if not bad else f"cannot write {', '.join(bad)}", "mend their permissions"
+    )

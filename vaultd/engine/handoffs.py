@@ -15,13 +15,14 @@ from pathlib import Path
 
 from vaultd.core import frontmatter
 from vaultd.core.ids import AUTO_HANDOFF
+from vaultd.core.render import is_unedited
 from vaultd.core.sanitize import Clean, line
 from vaultd.engine.projects import Project
 from vaultd.engine.revise import ATTEMPTS
 from vaultd.engine.stores import Stores
 from vaultd.errors import ConflictError, NotFoundError
 from vaultd.store import fs
-from vaultd.store.vault import Busy, Exists, Gone, Written
+from vaultd.store.vault import Busy, Exists, Gone, Outcome, Refused, Value, Written
 
 __all__ = ["CLAIM_GRACE_S", "STATES", "Entry", "Handoffs", "Published"]
 
@@ -110,12 +111,15 @@ class Handoffs:
             self._outdate(place, handoff_id, final, cwd, done)
         return done
 
-    def accepted(self, handoff_id: str, by: str, at: datetime, done: Published) -> None:
+    def accepted(self, handoff_id: str, by: str, at: datetime) -> Published:
         """A start event named this handoff: write by whom and when, expire the older ones that it outdates."""
-        try:
-            entry = self.find(handoff_id)
-        except NotFoundError:
-            return  # deleted by a person since
+        done = Published()
+        with suppress(NotFoundError):  # deleted by a person since
+            self._accept(self.find(handoff_id), by, at, done)
+        return done
+
+    def _accept(self, entry: Entry, by: str, at: datetime, done: Published) -> None:
+        """See `accepted`."""
         if entry.state == "open":
             entry = self._move(entry, "accepted", done) or entry
         if entry.state != "accepted" or entry.text("accepted_by"):
@@ -132,7 +136,7 @@ class Handoffs:
             if isinstance(result, Busy):
                 done.postponed = True
                 return
-        fs.remove(self._mark(handoff_id))
+        fs.remove(self._mark(entry.id))
         if entry.automatic:
             for other in list(self.entries(entry.folder, "open")):
                 if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
@@ -164,11 +168,13 @@ class Handoffs:
             fs.remove(Path(mark.path))
         return done.written
 
-    def change(self, handoff_id: str, state: str, values: Mapping[str, object]) -> Entry:
+    def change(self, handoff_id: str, state: str, values: Mapping[str, Value]) -> Entry:
         """A person accepts or cancels an open handoff by its id. NotFoundError; ConflictError when it is not open."""
         entry = self.find(handoff_id)
         if entry.state != "open":
-            raise ConflictError(f"Handoff {handoff_id} is {entry.state} already. `vaultd handoffs show {handoff_id}` shows it.")
+            raise ConflictError(
+                f"Handoff {handoff_id} is {entry.state} already. `vaultd handoffs show {handoff_id}` shows it."
+            )
         moved = self._move(entry, state, Published())
         if moved is None:
             raise ConflictError(f"Handoff {handoff_id} was claimed this moment by a session. Nothing was changed.")
@@ -188,8 +194,8 @@ class Handoffs:
                 done.existed = True
                 return
             old = frontmatter.parse(page.data)
-            if old.meta.values.get("generated") == frontmatter.body_hash(old.body):
-                result = self._stores.vault.rewrite(path, text, page.revision)
+            if is_unedited(page.data):
+                result: Outcome | Refused = self._stores.vault.rewrite(path, text, page.revision)
             elif old.meta.has and not old.meta.error and old.meta.values.get("provisional") is not (not final):
                 result = self._stores.vault.revise(page, {"provisional": not final})
             else:

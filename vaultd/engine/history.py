@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from vaultd.core.sanitize import line
 from vaultd.engine.stores import Stores
 from vaultd.store import fs
-from vaultd.store.git import Blocked, Committed, Failed
+from vaultd.store.gitcommit import Blocked, Committed, Failed
 
 __all__ = ["EDIT_QUIET_S", "History", "Recorded", "is_ours"]
 
@@ -58,7 +58,7 @@ class History:
 
     def accept_deletions(self) -> int:
         """The person says that the missing pages were meant to go; how many there are."""
-        gone = [path for status, path in self._stores.repo.changed() if "D" in status]
+        gone = [c for c in self._stores.repo.changed() if c.status == "D" and c.path.endswith(".md")]
         fs.write_private(self._stores.vault.room / "deletions-accepted", f"{len(gone)}\n".encode(), sync=True)
         return len(gone)
 
@@ -73,7 +73,7 @@ class History:
     def record_leftovers(self) -> Recorded:
         """Commit what an earlier process wrote and could not commit (after a crash, a merge, a staged change)."""
         done = Recorded()
-        paths = [path for _, path in self._stores.repo.changed() if is_ours(path)]
+        paths = [c.path for c in self._stores.repo.changed() if is_ours(c.path)]
         if paths and not self._held(done):
             self._commit(paths, "vaultd: pages written before", done)
         return done
@@ -83,8 +83,8 @@ class History:
         done = Recorded()
         if not self._stores.config.commit_edits:
             return done
-        changed = [(status, path) for status, path in self._stores.repo.changed() if not is_ours(path)]
-        state = frozenset((path, self._mtime(path)) for _, path in changed)
+        changed = [c.path for c in self._stores.repo.changed()]
+        state = frozenset((path, self._mtime(path)) for path in changed)
         if not changed:
             self._quiet_since = None
             return done
@@ -93,12 +93,12 @@ class History:
         newest = max((mtime for _, mtime in state), default=0) / 1e9
         quiet = now - max(self._quiet_since[1] if not newest else newest, 0.0)
         if (at_once or quiet >= EDIT_QUIET_S) and not self._held(done):
-            self._commit([path for _, path in changed], _edit_message(changed), done)
+            self._commit(changed, _edit_message(changed), done)
         return done
 
     def gone(self) -> tuple[int, int]:
         """How many tracked pages are missing, and how many may be before commits wait."""
-        missing = sum(1 for status, path in self._stores.repo.changed() if "D" in status and path.endswith(".md"))
+        missing = sum(1 for c in self._stores.repo.changed() if c.status == "D" and c.path.endswith(".md"))
         return missing, max(20, self._stores.repo.tracked_count() // 10)
 
     def _held(self, done: Recorded) -> bool:
@@ -120,17 +120,14 @@ class History:
 
     def _commit(self, paths: list[str], message: str, done: Recorded) -> None:
         """One commit of exact paths."""
-        staged = self._stores.repo.staged()
-        done.left.update({p: "staged by you; commit it yourself" for p in paths if p in staged})
-        free = [p for p in paths if p not in staged]
-        if not free:
-            return
-        result = self._stores.repo.commit(free, line(message, 100, self._stores.config.rules))
-        if isinstance(result, Committed):
-            done.commits.append(result.sha)
-        elif isinstance(result, Blocked | Failed):
+        result = self._stores.repo.commit(paths, line(message, 100, self._stores.config.rules))
+        if isinstance(result, Blocked | Failed):
             self.trouble = result.reason
             done.left[""] = result.reason
+            return
+        done.left.update(dict.fromkeys(result.staged, "staged by you; commit it yourself"))
+        if isinstance(result, Committed):
+            done.commits.append(result.sha)
 
     def _mtime(self, path: str) -> int:
         """A path's time in nanoseconds; 0 when it is gone."""
@@ -140,8 +137,8 @@ class History:
             return 0
 
 
-def _edit_message(changed: list[tuple[str, str]]) -> str:
+def _edit_message(changed: list[str]) -> str:
     """`edit: ` and what changed, one line."""
-    names = [PurePosixPath(path).stem for _, path in changed]
+    names = [PurePosixPath(path).stem for path in changed]
     shown = ", ".join(names[:3])
     return f"edit: {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -32,7 +32,7 @@ from vaultd.engine.lifecycle import Lifecycle
 from vaultd.engine.offers import Offers
 from vaultd.engine.projects import Project
 from vaultd.engine.seen import Seen
-from vaultd.engine.sessions import Sessions
+from vaultd.engine.sessions import Refreshed, Sessions
 from vaultd.engine.stores import Stores
 from vaultd.store import transcripts
 from vaultd.store.inbox import SessionName
@@ -90,7 +90,6 @@ class _Batch:
     closing: dict[SessionName, list[Observation]] = field(default_factory=dict)
     claims: list[Observation] = field(default_factory=list)
     ended: list[SessionName] = field(default_factory=list)
-    projects: dict[str, Project] = field(default_factory=dict)
 
 
 class Ingest:
@@ -183,33 +182,33 @@ class Ingest:
 
     def _effects(self, batch: _Batch, tally: Tally) -> bool:
         """Steps 4 and 5; whether anything was filed that needs a sync."""
-        filed: list[tuple[SessionName, Observation]] = []
-        for claim in batch.claims:
-            accepted = self._sessions.accept(claim)
-            tally.written |= accepted.written
-            tally.count(Outcome.INSERTED)
-            filed.append((SessionName(claim.event.agent, claim.event.sid), claim))
-            if accepted.project is not None:
-                batch.projects[accepted.project.id] = accepted.project
-        for name in self._to_refresh(batch):
-            closing = batch.closing.get(name, [])
-            result = self._sessions.refresh(name, closing)
+        results: list[tuple[SessionName, list[Observation], Refreshed]] = []
+        projects: dict[str, Project] = {}
+        with self._stores.vault.together() as undone:
+            for claim in batch.claims:
+                name = SessionName(claim.event.agent, claim.event.sid)
+                results.append((name, [claim], self._sessions.accept(claim)))
+            for name in self._to_refresh(batch):
+                closing = batch.closing.get(name, [])
+                results.append((name, closing, self._sessions.refresh(name, closing)))
+            projects.update((r.project.id, r.project) for _, _, r in results if r.project is not None)
+            for project in projects.values():
+                self._offers.prepare(project)
+        lost = {outcome.path for outcome in undone}
+        filed = False
+        for name, observations, result in results:
             tally.written |= result.written
-            if result.project is not None:
-                batch.projects[result.project.id] = result.project
-            if result.postponed:
-                tally.count(Outcome.POSTPONED, len(closing))
+            if result.postponed or result.written & lost:
+                tally.count(Outcome.POSTPONED, len(observations))
                 continue
-            tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(closing))
-            filed.extend((name, observation) for observation in closing)
+            tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(observations))
+            for observation in observations:
+                self._stores.inbox.file(name, observation)
+                batch.acknowledge.append(observation.event.key)
+                filed = True
             if result.closed:
                 batch.ended.append(name)
-        for project in batch.projects.values():
-            self._offers.prepare(project)
-        for name, observation in filed:
-            self._stores.inbox.file(name, observation)
-            batch.acknowledge.append(observation.event.key)
-        return bool(filed)
+        return filed
 
     def _to_refresh(self, batch: _Batch) -> list[SessionName]:
         """Sessions whose page or handoff may have to change: those with closing events, and ended ones (they have a

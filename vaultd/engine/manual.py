@@ -14,7 +14,7 @@ from vaultd.engine.offers import Offers
 from vaultd.engine.projects import Project
 from vaultd.engine.stores import Stores
 from vaultd.errors import ConflictError, UsageError
-from vaultd.store.vault import Written
+from vaultd.store.vault import Value, Written
 
 __all__ = ["accept", "begin", "cancel"]
 
@@ -22,7 +22,12 @@ _ALPHABET = string.ascii_lowercase + string.digits
 
 
 def begin(
-    stores: Stores, project: Project, summary: str, next_steps: Sequence[str], questions: Sequence[str], files: Sequence[str]
+    stores: Stores,
+    project: Project,
+    summary: str,
+    next_steps: Sequence[str],
+    questions: Sequence[str],
+    files: Sequence[str],
 ) -> str:
     """Leave a handoff for the next session anywhere in a project; its id."""
     if not summary.strip():
@@ -49,7 +54,7 @@ def cancel(stores: Stores, handoff_id: str) -> Entry:
     return _change(stores, handoff_id, "expired", {})
 
 
-def _change(stores: Stores, handoff_id: str, state: str, values: dict[str, object]) -> Entry:
+def _change(stores: Stores, handoff_id: str, state: str, values: dict[str, Value]) -> Entry:
     """Change a handoff's state and what follows from it."""
     with stores.write_lock:
         handoffs = Handoffs(stores)

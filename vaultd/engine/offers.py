@@ -7,13 +7,11 @@ lives, then the newest. A handoff is eligible in its own folder and below.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
-from vaultd.agents import Agent, render_context
+from vaultd.agents import Agent, render
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import injected, parse_handoff
 from vaultd.core.ids import Sid
@@ -54,8 +52,7 @@ def event_map(agents: Iterable[Agent]) -> dict[str, str]:
     lines: dict[str, str] = {}
     for agent in agents:
         for name, event in agent.events.items():
-            shape, moment = (event.shape, event.moment) if event.shape else ("-", "-")
-            lines[f"{agent.id}.{name}"] = f"{shape} {moment} {'drain' if event.drain else '-'}"
+            lines[f"{agent.id}.{name}"] = event.map_line
     return lines
 
 
@@ -75,7 +72,9 @@ class Offers:
 
     def prepare(self, project: Project) -> set[tuple[str, str]]:
         """Bring the offers of a project up to date; the places (checkout, subdir) that have one."""
-        candidates = [c for e in self._handoffs.entries(project.folder, "open") if (c := self._candidate(e)) is not None]
+        candidates = [
+            c for e in self._handoffs.entries(project.folder, "open") if (c := self._candidate(e)) is not None
+        ]
         outbox, offered = self._stores.outbox, set()
         for checkout in self._checkouts(project):
             subdirs = {""} | {_subdir(c.entry) for c in candidates}
@@ -104,12 +103,11 @@ class Offers:
         handoff = parse_handoff(page.data, entry.path)
         limits: dict[str, int] = {}
         for agent in self._stores.agents.values():
-            for event in agent.events.values():
-                if event.shape:
-                    limits[event.shape] = min(limits.get(event.shape, agent.inject_limit), agent.inject_limit)
+            for shape in agent.shapes:
+                limits[shape] = min(limits.get(shape, agent.inject_limit), agent.inject_limit)
         now = self._stores.clock()
         rules = self._stores.config.rules
-        texts = {s: render_context(s, redact(injected(handoff, limit, now), rules)) for s, limit in limits.items()}
+        texts = {s: render(s, redact(injected(handoff, limit, now), rules)) for s, limit in limits.items()}
         claim = Claim(
             open_path=str(vault.root / entry.path),
             accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md"),
@@ -130,10 +128,10 @@ class Offers:
         if agent is None or not events:
             return _Candidate(entry, origin, 0, 0)
         client = last_client(events)
-        if client is not None and agent.settle_s is None:
+        if client is not None and agent.client.hook_process_is_client:
             there = client.boot == self._stores.boot and alive(client)
             return _Candidate(entry, origin, client.pid if there else 0, 0)
-        return self._settling(entry, origin, events, agent.settle_s or _UNKNOWN_CLIENT_SETTLE_S)
+        return self._settling(entry, origin, events, agent.client.settle_s or _UNKNOWN_CLIENT_SETTLE_S)
 
     @staticmethod
     def _settling(entry: Entry, origin: str, events: list[Event], settle_s: int) -> _Candidate | None:
@@ -146,13 +144,7 @@ class Offers:
 
     def _checkouts(self, project: Project) -> set[str]:
         """Absolute main checkout paths of a project that were seen on this machine."""
-        found = {project.checkout} if project.checkout else set()
-        host = self._stores.config.host
-        for _, values in self._stores.pages.folder(f"{project.folder}/sessions"):
-            cwd, subdir = str(values.get("cwd") or ""), str(values.get("subdir") or "")
-            if values.get("host") == host and cwd.startswith("/"):
-                found.add(cwd.removesuffix(f"/{subdir}") if subdir else cwd)
-        return {c for c in found if Path(c).is_absolute() and os.sep + "@vaultd" not in c}
+        return {c for c in (project.main, *project.checkouts) if c.startswith("/") and "@vaultd" not in c}
 
 
 def _subdir(entry: Entry) -> str:

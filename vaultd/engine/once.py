@@ -83,7 +83,9 @@ def _pass(stores: Stores, whole: Once, progress: Callable[[int, int], None] | No
         index.close()
 
 
-def finalize(stores: Stores, agent: str | None, session: str | None, project: Project | None, *, everything: bool) -> list[SessionName]:
+def finalize(
+    stores: Stores, agent: str | None, session: str | None, project: Project | None, *, everything: bool
+) -> list[SessionName]:
     """Close open sessions: one by its id, all, or the one of this project that was heard of last. NotFoundError."""
     found = []
     for name in stores.inbox.sessions():

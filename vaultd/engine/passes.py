@@ -54,7 +54,9 @@ class Passes:
         except OSError:
             return -1
 
-    def drain(self, stop: Callable[[], bool] = lambda: False, progress: Callable[[int, int], None] | None = None) -> Tally:
+    def drain(
+        self, stop: Callable[[], bool] = lambda: False, progress: Callable[[int, int], None] | None = None
+    ) -> Tally:
         """Work off what is in the inbox now and what comes while it is worked off, batch by batch."""
         whole, tried = Tally(), set[str]()
         self.postponed = False

@@ -106,7 +106,9 @@ def search(
         index.close()
 
 
-def _hits(stores: Stores, index: Index, query: str, limit: int, project: str | None, where: Mapping[str, str]) -> list[Hit]:
+def _hits(
+    stores: Stores, index: Index, query: str, limit: int, project: str | None, where: Mapping[str, str]
+) -> list[Hit]:
     """Hits of one scope, best first."""
     found = index.search(query, limit, project=project, where=where)
     return [hit for f in found if (hit := _hit(stores, query, f)) is not None]
@@ -140,9 +142,15 @@ def find_page(stores: Stores, name: str) -> str:
             if stores.vault.read(path) is not None:
                 return path
     wanted = PurePosixPath(name).name.removesuffix(".md").lower()
-    fits = [s.path for s in stores.vault.scan() if (stem := PurePosixPath(s.path).stem.lower()) == wanted or stem.endswith(f"-{wanted}")]
+    fits = [
+        s.path
+        for s in stores.vault.scan()
+        if (stem := PurePosixPath(s.path).stem.lower()) == wanted or stem.endswith(f"-{wanted}")
+    ]
     if not fits:
-        raise NotFoundError(f"No page {name!r}. `vaultd search` finds pages by their words, `vaultd recent` lists the newest.")
+        raise NotFoundError(
+            f"No page {name!r}. `vaultd search` finds pages by their words, `vaultd recent` lists the newest."
+        )
     if len(fits) > 1:
         shown = "\n  ".join(sorted(fits)[:10])
         raise UsageError(f"{len(fits)} pages are called {name!r}. Name one of them:\n  {shown}")

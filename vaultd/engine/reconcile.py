@@ -47,6 +47,7 @@ class Reconcile:
     def __init__(self, stores: Stores, index: Index) -> None:
         self._stores = stores
         self._index = index
+        self._ids = {project.folder: project.id for project in stores.projects.known()}
 
     def behind(self) -> Behind:
         """Compare disk and index. A vault that is away has lost nothing: nothing is behind then."""
@@ -95,7 +96,7 @@ class Reconcile:
         parts = PurePosixPath(path).parts
         if parts[0] == "_global":
             return "_global"
-        return self._stores.projects.id_of("/".join(parts[:2])) if len(parts) > 2 else ""
+        return self._ids.get("/".join(parts[:2]), "")
 
 
 def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:

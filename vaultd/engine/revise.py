@@ -11,7 +11,7 @@ from vaultd.core.render import PageFacts, is_unedited, resumed_section, session_
 from vaultd.core.sanitize import Clean, line, redact
 from vaultd.core.session import Digest, digest
 from vaultd.engine.stores import Stores
-from vaultd.store.vault import Busy, PageFile, Refused, Written
+from vaultd.store.vault import Value, Busy, PageFile, Refused, Written
 
 __all__ = ["ATTEMPTS", "Revised", "own_values", "revise_session_page"]
 
@@ -19,7 +19,18 @@ ATTEMPTS = 5
 """Times a page is read again after it changed under our hands; then it is left for the next pass."""
 
 _CHANGING = frozenset(
-    {"summary", "branch", "head", "ended", "closed_by", "observations", "files_touched", "generation", "generated", "updated"}
+    {
+        "summary",
+        "branch",
+        "head",
+        "ended",
+        "closed_by",
+        "observations",
+        "files_touched",
+        "generation",
+        "generated",
+        "updated",
+    }
 )  # the keys that may differ from one making of a session page to the next; all others are the person's by then
 
 
@@ -31,21 +42,23 @@ class Revised(Enum):
     POSTPONED = auto()
 
 
-def own_values(values: Mapping[str, object], stores: Stores) -> dict[str, object]:
+def own_values(values: Mapping[str, object], stores: Stores) -> dict[str, Value]:
     """Frontmatter values with every text sanitised (for splicing them into a page)."""
     rules = stores.config.rules
-    out: dict[str, object] = {}
+    out: dict[str, Value] = {}
     for key, value in values.items():
         if isinstance(value, str):
             out[key] = line(value, 2000, rules)
         elif isinstance(value, list):
             out[key] = [line(str(item), 1024, rules) for item in value]
-        else:
+        elif value is None or isinstance(value, bool | int | float):
             out[key] = value
     return out
 
 
-def revise_session_page(stores: Stores, path: str, summary: Digest, facts: PageFacts, events: Sequence[Event]) -> Revised:
+def revise_session_page(
+    stores: Stores, path: str, summary: Digest, facts: PageFacts, events: Sequence[Event]
+) -> Revised:
     """Create a session page, or make it anew.
 
     A body that a person changed, or one made from more observations than are at hand, is never made anew: what came after

@@ -57,7 +57,9 @@ class Seen:
 
     def last(self) -> Mapping[str, str]:
         """When each agent was heard of last (RFC 3339)."""
-        return {a: max((row["last"] for row in events.values()), key=_moment) for a, events in self.read().items() if events}
+        return {
+            a: max((row["last"] for row in events.values()), key=_moment) for a, events in self.read().items() if events
+        }
 
 
 def _add(agents: dict[str, dict[str, dict[str, Any]]], events: Iterable[Event]) -> None:

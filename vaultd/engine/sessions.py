@@ -60,7 +60,8 @@ class Sessions:
         name = SessionName(claim.event.agent, claim.event.sid)
         place = self.place(name, [claim])
         result = Refreshed(project=place if isinstance(place, Project) else None)
-        self._handoffs.accepted(claim.event.handoff, f"{name}", claim.event.at, result.written)
+        done = self._handoffs.accepted(claim.event.handoff, f"{name}", claim.event.at)
+        result.written, result.postponed = done.written, done.postponed
         return result
 
     def refresh(self, name: SessionName, closing: Sequence[Observation]) -> Refreshed:
@@ -86,7 +87,12 @@ class Sessions:
         return result
 
     def _page(
-        self, name: SessionName, summary: Digest, place: Project | Unsorted, observations: Sequence[Observation], result: Refreshed
+        self,
+        name: SessionName,
+        summary: Digest,
+        place: Project | Unsorted,
+        observations: Sequence[Observation],
+        result: Refreshed,
     ) -> str | None:
         """Make or remake the session page; its path."""
         facts = PageFacts(
@@ -96,12 +102,14 @@ class Sessions:
             subdir=place.subdir,
             branch=place.branch,
             observations=len(observations),
-            now=summary.ended or observations[-1].event.at,
+            now=summary.last,
+            cwd=summary.cwd,
+            head=summary.head,
+            scrub=self._scrub,
         )
         path = self._stores.pages.session(place.folder, name.agent, name.sid)
         if path is None:
-            day = summary.started.date().isoformat()
-            path = f"{place.folder}/sessions/{day}-{name}.md"
+            path = f"{place.folder}/sessions/{summary.day}-{name}.md"
         outcome = revise_session_page(self._stores, path, summary, facts, [o.event for o in observations])
         if outcome is Revised.POSTPONED:
             result.postponed = True
@@ -117,14 +125,24 @@ class Sessions:
             id=f"{name.sid}-g{summary.generation}",
             project=place.id,
             subdir=place.subdir,
-            now=summary.ended or summary.last,
+            now=summary.last,
             provisional=not summary.closed,
+            cwd=summary.cwd,
+            branch=place.branch,
+            head=summary.head,
+            agent=name.agent,
+            session=summary.native,
+            scrub=self._scrub,
         )
         text = redact(handoff_page(summary, facts), self._stores.config.rules)
         done = self._handoffs.publish(place, facts.id, text, final=summary.closed, cwd=summary.cwd)
         result.written |= done.written
         result.postponed |= done.postponed
         result.resumed |= done.existed
+
+    def _scrub(self, text: str) -> str:
+        """The sanitiser, for texts that are put together from sanitised parts."""
+        return redact(text, self._stores.config.rules)
 
     def _log(
         self,

@@ -70,10 +70,12 @@ def init(config: Config) -> Report:
     repo = Repo(root, config.environ)
     made = repo.ensure()
     report.added.extend(made.added)
-    report.notes.extend(made.notes)
+    if made.enclosing:
+        report.notes.append(f"Note: {made.enclosing} is a git repository around it; the vault has its own.")
     pages = _template(vault, had_pages and fresh)
     report.added.extend(pages)
-    commit = [p for p in (*pages, *made.commit) if not p.endswith("/")]
+    own = [name for name in (".gitignore", ".gitattributes") if any(a.startswith(f"{name}: new") for a in made.added)]
+    commit = [*pages, *own]
     if commit:
         repo.commit(commit, line("vaultd: vault made", 100))
     remember(config)

@@ -34,7 +34,11 @@ def status(stores: Stores) -> dict[str, Any]:
         "problems": problems,
         "vault": str(stores.vault.root),
         "version": __version__,
-        "daemon": {"running": daemon is not None, "pid": daemon.pid if daemon else None, "version": __version__ if daemon else None},
+        "daemon": {
+            "running": daemon is not None,
+            "pid": daemon.pid if daemon else None,
+            "version": __version__ if daemon else None,
+        },
         "pages": index.pop("pages"),
         "inbox": {"new": waiting.new, "oldest_s": round(waiting.oldest_s), "failed": waiting.failed},
         "agents": seen.read(),
@@ -51,7 +55,7 @@ def _index(stores: Stores) -> dict[str, Any]:
         known = index.known()
         behind = Reconcile(stores, index).behind()
         disk = sum(1 for _ in stores.vault.scan())
-        unparsable = sorted(index.unparsable())
+        unparsable = sorted(path for path, page in known.items() if page.unparsable)
         return {
             "pages": {"disk": disk, "indexed": len(known), "unparsable": unparsable},
             "generation": index.generation,
@@ -70,7 +74,7 @@ def _git(stores: Stores) -> dict[str, Any]:
     blocked = state.blocked
     if not blocked and missing > allowed:
         blocked = f"{missing} pages are gone; if that was meant, run `vaultd accept-deletions`"
-    return {"commit": head.sha if head else None, "at": head.at if head else None, "pending": pending, "blocked": blocked}
+    return {"commit": head, "at": stores.repo.head_time(), "pending": pending, "blocked": blocked}
 
 
 def _injected(stores: Stores) -> dict[str, int]:
@@ -89,7 +93,9 @@ def _problems(
     """What is wrong with the vault itself, each with what mends it."""
     problems = []
     if new and oldest > _WAITING_S:
-        mend = f"look into {stores.vault.room / 'daemon.log'}" if daemon else "run `vaultd up` (or `vaultd ingest` once)"
+        mend = (
+            f"look into {stores.vault.room / 'daemon.log'}" if daemon else "run `vaultd up` (or `vaultd ingest` once)"
+        )
         problems.append(f"{new} events wait, the oldest for {oldest / 60:.0f} minutes: {mend}.")
     if failed:
         problems.append(f"{failed} events could not be understood: `vaultd failed` lists them.")
@@ -102,14 +108,16 @@ def _problems(
         problems.append(f"{len(strangers)} files in {stores.inbox.new} are no events; take them away.")
     if index["pages"]["unparsable"]:
         shown = ", ".join(index["pages"]["unparsable"][:3])
-        problems.append(f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): mend it in an editor.")
+        problems.append(
+            f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): mend it in an editor."
+        )
     return problems
 
 
 def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:
     """What is wrong with the agents that are wired."""
     config = stores.config
-    problems = []
+    problems: list[str] = []
     for agent in stores.agents.values():
         if is_wired(agent, config.places, config.environ):
             found = check(agent, config.places, config.environ, now, seen.read().get(agent.id, {}))

@@ -13,9 +13,10 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from vaultd.core import frontmatter
+from vaultd.core.sanitize import Clean
 from vaultd.errors import RefusedError
 from vaultd.store import fs
 from vaultd.store.fs import Revision
@@ -36,8 +37,6 @@ from vaultd.store.pages import (
 )
 from vaultd.store.swap import Batch, Change, SwapResult, rescue
 
-if TYPE_CHECKING:
-    from vaultd.core.sanitize import Clean
 
 __all__ = [
     "SENTINEL",
@@ -52,9 +51,13 @@ __all__ = [
     "Presence",
     "Refused",
     "Scan",
+    "Value",
     "Vault",
     "Written",
 ]
+
+Value: TypeAlias = Clean | int | float | bool | Sequence[Clean] | None
+"""A frontmatter value that may be written: text only after the sanitiser."""
 
 SENTINEL = "vaultd-vault 1"
 """First line of `.vaultd/vault-id`; the number is the format's. The second line is the vault's id."""
@@ -196,7 +199,7 @@ class Vault:
     def revise(
         self,
         page: PageFile,
-        values: Mapping[str, Clean | int | float | bool | Sequence[Clean] | None],
+        values: Mapping[str, Value],
         *,
         body: Clean | None = None,
         addition: Clean | None = None,

@@ -14,7 +14,9 @@ HELP = "close a session that its agent did not close"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("--agent", metavar="AGENT", help="of this agent (default: of any)")
-    parser.add_argument("--session-id", metavar="ID", help="this session (default: the one in this project heard of last)")
+    parser.add_argument(
+        "--session-id", metavar="ID", help="this session (default: the one in this project heard of last)"
+    )
     parser.add_argument("--all", action="store_true", help="every open session")
 
 

@@ -23,7 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     begin = actions.add_parser("begin", help="leave one for the next session in this folder's project")
     begin.add_argument("summary", help="what the next session must know")
     begin.add_argument("--next", action="append", default=[], metavar="TEXT", dest="next_steps", help="a next step")
-    begin.add_argument("--question", action="append", default=[], metavar="TEXT", dest="questions", help="an open question")
+    begin.add_argument(
+        "--question", action="append", default=[], metavar="TEXT", dest="questions", help="an open question"
+    )
     begin.add_argument("--file", action="append", default=[], metavar="PATH", dest="files", help="a file that matters")
 
 
@@ -61,7 +63,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.json([{"id": e.id, "state": e.state, "path": e.path, **dict(e.values)} for e in entries])
         return 0
     terminal.table(
-        [(e.id, e.state + (" (provisional)" if e.provisional else ""), e.text("from_agent"), e.text("created")[:16], e.folder) for e in entries]
+        [
+            (
+                e.id,
+                e.state + (" (provisional)" if e.provisional else ""),
+                e.text("from_agent"),
+                e.text("created")[:16],
+                e.folder,
+            )
+            for e in entries
+        ]
     )
     if not entries:
         terminal.say("No open handoffs." if not everything else "No handoffs.")

@@ -13,7 +13,9 @@ HELP = "work the inbox off once"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("--quiet", action="store_true", help="print nothing, and leave at once when another process is at it")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing, and leave at once when another process is at it"
+    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -26,7 +28,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.quiet:
         return 0
     shown = [f"{number} {outcome}" for outcome, number in result.tally.outcomes.items() if number]
-    terminal.say(", ".join(shown) if shown else "Nothing was waiting." if not result.by_daemon else "The daemon worked it off.")
+    terminal.say(
+        ", ".join(shown) if shown else "Nothing was waiting." if not result.by_daemon else "The daemon worked it off."
+    )
     for path, reason in result.left.items():
         terminal.warn(f"not committed{': ' + path if path else ''} ({reason})")
     return 0

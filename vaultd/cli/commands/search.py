@@ -19,7 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--paths", action="store_true", help="one path a line")
     parser.add_argument("--all", action="store_true", help="search every project, not only this folder's")
-    parser.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only pages whose frontmatter says so")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="only pages whose frontmatter says so"
+    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -54,7 +56,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         for hit in (*answer.hits, *answer.global_hits, *answer.other_hits):
             terminal.say(hit.path)
         return 0
-    for heading, hits in (("", answer.hits), ("In every project:", answer.global_hits), ("Outside projects:", answer.other_hits)):
+    for heading, hits in (
+        ("", answer.hits),
+        ("In every project:", answer.global_hits),
+        ("Outside projects:", answer.other_hits),
+    ):
         _show(terminal, heading, hits)
     if not (answer.hits or answer.global_hits or answer.other_hits):
         scope = f" in {project.slug} (`--all` searches every project)" if project else ""

@@ -1,0 +1,87 @@
+"""The README's reference tables, made from the code.
+
+python -m tests.readme_tables        # writes them into README.md
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from vaultd import errors
+from vaultd.agents import load_agents
+from vaultd.cli.main import COMMANDS, command_module
+from vaultd.config import KEYS
+from vaultd.core.event import Kind
+from vaultd.core.keys import PAGE_KEYS
+
+README = Path(__file__).parent.parent / "README.md"
+MARK = re.compile(r"(<!-- table:(?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def commands() -> str:
+    return table(("command", "what it does"), [(f"`vaultd {name}`", command_module(name).HELP) for name in COMMANDS])
+
+
+def exit_codes() -> str:
+    classes = [errors.VaultdError, *errors.VaultdError.__subclasses__()]
+    rows = [("0", "it worked (also when nothing was found)")]
+    rows += [
+        (str(c.exit_code), (c.__doc__ or "").split(";")[0].split(".")[0].strip())
+        for c in sorted(classes, key=lambda c: c.exit_code)
+    ]
+    return table(("code", "meaning"), rows)
+
+
+def settings() -> str:
+    def shown(value: object) -> str:
+        return {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+    return table(
+        ("key", "default", "meaning"), [(f"`{k}`", f"`{shown(i.default)}`", i.meaning) for k, i in KEYS.items()]
+    )
+
+
+def agents() -> str:
+    rows = []
+    for agent in load_agents().values():
+        wired = {spec.kind for spec in agent.wired}
+        rows.append(
+            (
+                f"{agent.title} (`{agent.id}`)",
+                "yes" if Kind.PROMPT in wired else "no",
+                "yes" if Kind.TOOL in wired else "no",
+                "yes" if Kind.END in wired else "no",
+                f"yes, at most {agent.inject_limit} bytes" if agent.shapes else "no",
+            )
+        )
+    return table(("agent", "prompts", "tool calls", "session end", "is given the handoff at start"), rows)
+
+
+def frontmatter() -> str:
+    return table(("key", "in", "meaning"), [(f"`{k}`", where, meaning) for k, (where, meaning) in PAGE_KEYS.items()])
+
+
+TABLES = {
+    "commands": commands,
+    "exit-codes": exit_codes,
+    "settings": settings,
+    "agents": agents,
+    "frontmatter": frontmatter,
+}
+
+
+def current(text: str) -> str:
+    """The README with its tables as the code says."""
+    return MARK.sub(lambda m: m.group(1) + TABLES[m.group("name")]() + m.group(3), text)
+
+
+if __name__ == "__main__":
+    README.write_text(current(README.read_text("utf-8")), "utf-8")
+    sys.exit(0)
