@@ -1,0 +1,170 @@
+"""Where in a page an answer stands: its title, the line that answers best, and the anchor that leads there.
+
+markdown-it tells headings from `# comments` in code; it is loaded only when a page needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from vaultd.core import markup, query
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+__all__ = ["SNIPPET", "Outline", "Place", "locate", "outline", "plain", "title_of"]
+
+SNIPPET = 240
+"""Characters of a snippet, at most."""
+
+_UNMARKED = str.maketrans("", "", "-_'")
+_TITLE = 300  # bytes of a title
+_SPOTS = 200  # words that are tried as the first of a snippet
+_LEAD = 40  # characters shown before the first word that matches
+_BLOCK_ID = re.compile(r"(?:^|\s)\^(?P<id>[A-Za-z0-9-]+)\s*\Z")
+_LEADING = re.compile(r"(?:\s|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\[[ xX-]\]\s|\[![\w-]+\][-+]?)+")
+_LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
+_MAY_MATTER = re.compile(r"^(?:[ >]*(?:#{1,6}(?:\s|$)|=+\s*$|-+\s*$|<)| {4}|\t)|```|~~~", re.MULTILINE)
+_FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*?)(?:[ \t]+#+)?[ \t]*(?:\n|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a page: `#^block-id`, `#Heading` or "" for the page itself; and a line of plain text from there."""
+
+    anchor: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page's headings (line from 0, level, text) in their order, and the lines that are code or HTML."""
+
+    headings: Sequence[tuple[int, int, str]]
+    verbatim: Collection[int]
+
+
+def outline(body: str) -> Outline:
+    """The outline of a page's text, as CommonMark reads it; headings in quotes and lists do not count."""
+    headings: list[tuple[int, int, str]] = []
+    verbatim: set[int] = set()
+    tokens = _parser().parse(body)
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.map is None:
+            continue
+        if token.type in ("fence", "code_block", "html_block"):
+            verbatim.update(range(*token.map))
+        elif token.type == "heading_open" and token.level == 0 and following is not None:
+            headings.append((token.map[0], int(token.tag[1:]), markup.fold(_without_id(following.content))))
+    return Outline(headings, verbatim)
+
+
+def locate(body: str, text: str) -> Place:
+    """The line of a page that answers a query best; the first of equals.
+
+    When no line has a word of the query (its title or a tag may), the page's first line of text.
+    """
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    wanted = frozenset(query.terms(text))
+    best = _best_line(lines, wanted)
+    if best is None:
+        first = next((line for line in lines if not line.startswith("#") and any(map(str.isalnum, line))), "")
+        return Place("", _window(plain(first), wanted))
+    above = "\n".join(lines[: best + 2])  # one more: it may underline a heading
+    seen = outline(above) if _MAY_MATTER.search(above) else Outline((), ())
+    block = _BLOCK_ID.search(lines[best])
+    if best in seen.verbatim:
+        block, told = None, markup.fold(lines[best])
+    else:
+        told = plain(lines[best])
+    headings = [heading for line, _, heading in seen.headings if line <= best and heading]
+    anchor = f"#^{block['id']}" if block else f"#{headings[-1]}" if headings else ""
+    return Place(anchor, _window(told, wanted))
+
+
+def plain(line: str) -> str:
+    """A line of Markdown as a person reads it: without its leading marks, block id, link targets and emphasis."""
+    text = _LINK.sub(lambda found: found[1] or found[2] or "", _without_id(line))
+    mark = _LEADING.match(text)
+    text = markup.unescape(text[mark.end() :] if mark else text)
+    return markup.fold(text.replace("**", "").replace("`", ""))
+
+
+def title_of(values: Mapping[str, object], body: str, path: str) -> str:
+    """A page's title: what its frontmatter says, else its first heading of level one, else the name of its file."""
+    given = values.get("title")
+    told = str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
+    title = markup.fold(told) or plain(_first_h1(body)) or PurePosixPath(path).stem
+    return markup.clip(title, _TITLE)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """markdown-it for blocks only; loaded late because it takes as long as all else together."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").disable(["inline"])
+
+
+def _first_h1(body: str) -> str:
+    """The text of the first heading of level one, read without a parser where the page starts with it."""
+    found = _FIRST_H1.match(body.lstrip("\r\n"))
+    if found:
+        return found["text"]
+    if not _MAY_MATTER.search(body):
+        return ""
+    return next((text for _, level, text in outline(body).headings if level == 1), "")
+
+
+def _best_line(lines: Sequence[str], wanted: frozenset[str]) -> int | None:
+    """Number of the line with the most telling words of the query; None when there is no such word."""
+    needles = {term[: min(4, len(term) - 1) or 1] if term.isascii() else term[0] for term in wanted}
+    matches: dict[int, frozenset[str]] = {}
+    for number, line in enumerate(lines):
+        squeezed = query.fold(line).casefold().translate(_UNMARKED)
+        if any(needle in squeezed for needle in needles):  # cheap, and nearly always enough to pass over a line
+            common = wanted.intersection(query.tokens(line))
+            if common:
+                matches[number] = common
+    if not matches:
+        return None
+    counts = Counter(term for common in matches.values() for term in common)
+    weigh = {term: math.log(1 + len(lines) / count) for term, count in counts.items()}
+    return max(matches, key=lambda number: (sum(sorted(weigh[term] for term in matches[number])), -number))
+
+
+def _without_id(line: str) -> str:
+    """A line without the block id at its end."""
+    block = _BLOCK_ID.search(line)
+    return line[: block.start()] if block else line
+
+
+def _window(text: str, wanted: frozenset[str]) -> str:
+    """At most `SNIPPET` characters of a line, where most words of the query stand together; cuts are shown."""
+    if len(text) <= SNIPPET:
+        return text
+    spots = [(start, end, terms) for start, end, found in query.places(text) if (terms := wanted & set(found))]
+    begin = 0
+    most = 0
+    room = SNIPPET - 2
+    for index, (start, _, _) in enumerate(spots[:_SPOTS]):
+        inside = (terms for _, end, terms in spots[index:] if end <= start + room - _LEAD)
+        told = len(set().union(*inside))
+        if told > most:
+            begin, most = start, told
+    begin = max(0, min(begin - _LEAD, len(text) - room))
+    if begin:
+        space = text.find(" ", begin, begin + _LEAD)
+        begin = space + 1 if space >= 0 else begin
+    end = min(len(text), begin + room)
+    if end < len(text):
+        space = text.rfind(" ", end - _LEAD, end)
+        end = space if space >= 0 else end
+    return ("…" if begin else "") + text[begin:end].strip() + ("…" if end < len(text) else "")

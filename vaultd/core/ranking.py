@@ -1,0 +1,46 @@
+"""How much a page's word counts beside another one that matches as well: a small factor on the match.
+
+It settles close contests and hides nothing: a session's record steps back behind the decision that came out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+__all__ = ["CEILING", "FLOOR", "authority"]
+
+FLOOR = 0.55
+"""The smallest factor."""
+
+CEILING = 1.5
+"""The largest factor."""
+
+_KINDS: Mapping[str, float] = {
+    "session": -0.15,
+    "rule": 0.15,
+    "decision": 0.15,
+    "procedure": 0.12,
+    "gotcha": 0.12,
+}
+_TIERS: Mapping[str, float] = {"episodic": -0.08}
+_TAGS: Mapping[str, float] = {"canonical": 0.2, "source-of-truth": 0.2}
+_CAPS: Mapping[str, float] = {"superseded": 0.65, "do-not-answer-from": 0.55}
+_LINT = -0.2
+_PINNED = 0.08
+
+
+def authority(
+    kind: str, tier: str, *, path: str = "", pinned: bool = False, superseded: bool = False, tags: Collection[str] = ()
+) -> float:
+    """The factor of a page, from `FLOOR` to `CEILING`; 1.0 for a page of which nothing special is known."""
+    lowered = {tag.casefold().lstrip("#") for tag in tags}
+    if superseded:
+        lowered.add("superseded")
+    factor = 1.0 + _KINDS.get(kind, 0.0) + _TIERS.get(tier, 0.0) + (_PINNED if pinned else 0.0)
+    if "_lint" in path.split("/")[:-1]:
+        factor += _LINT
+    if not lowered.isdisjoint(_TAGS):
+        factor += max(_TAGS.get(tag, 0.0) for tag in lowered)
+    for tag in lowered:
+        factor = min(factor, _CAPS.get(tag, factor))
+    return min(max(factor, FLOOR), CEILING)

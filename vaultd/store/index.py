@@ -1,0 +1,343 @@
+"""The index: what is searched. Derived from the pages, never trusted, made anew on any doubt. The only user of whoosh.
+
+    <folder>/meta.json          formats, vault, whoosh's distribution and version; which build counts (builds.py)
+    <folder>/build-N/           one whoosh index
+    <folder>/build-N/sums.json  size and checksum of its files, written before the generation that needs them (sums.py)
+
+whoosh reads its tables back through pickle and syncs nothing. So the folder is the owner's alone and outside the vault,
+another version or distribution of whoosh starts anew, and every file is checked against its sum before it is read:
+a torn one is doubt, not an answer. Readers never lock and never wait; a commit appears as a whole.
+
+| crash after | on disk | what follows |
+|---|---|---|
+| a segment is written, or half of it | a file that nothing names | the old generation; removed with the next commit |
+| the sums are written | sums of files that nothing names yet | the old generation |
+| **the table of contents is renamed** | the new generation | old files are litter until the next commit |
+| a new build is complete | two builds | the old one counts; the next rebuild removes the other |
+| **`meta.json` is renamed** | two builds | the new one counts; the old one is litter until the next rebuild |
+
+Of whoosh only what 2.7.4 and whoosh3 share is used, and neither `refresh()`, `reader(reuse=...)` nor `BufferedWriter`
+(they return deleted documents, or fail) nor `update_document` (slow).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from whoosh.analysis import IDTokenizer
+from whoosh.fields import ID, KEYWORD, STORED, TEXT, Schema
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import LockError
+from whoosh.reading import SegmentReader
+
+from vaultd.core import query
+from vaultd.errors import HeldError, RefusedError, VaultdError
+from vaultd.store import indexed
+from vaultd.store.builds import Build, Builds
+from vaultd.store.fs import remove_tree
+from vaultd.store.indexed import FIELDS, Drop, Found, IndexDoc, Known, Put
+from vaultd.store.matching import best_pages
+from vaultd.store.sums import note_sums, torn
+
+__all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
+
+FORMAT = 1
+"""Number of the layout of the folder and of the whoosh fields."""
+
+T = TypeVar("T")
+
+_SCHEMA = Schema(path=ID(), text=TEXT(phrase=False, analyzer=IDTokenizer()), facts=KEYWORD(), page=STORED())
+_SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
+_MEMORY_MB = 128
+_TRIES = 10  # a writer may replace files while a reader looks; each try starts from what is there then
+_TOC = re.compile(r"_MAIN_(\d+)\.toc\Z")
+_DISTRIBUTIONS = ("whoosh3", "Whoosh", "whoosh-reloaded", "whoosh-ng", "whoosh-novo")
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One generation of one build, open for reading."""
+
+    build: Build
+    number: int
+    index: Any
+    searcher: Any
+
+
+class _Folder(FileStorage):  # type: ignore[misc]  # whoosh has no types
+    """whoosh's folder of files, which notes the sums of all of them before a table of contents appears."""
+
+    def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
+        """Publish a file under its name."""
+        if _TOC.match(newname):
+            folder = Path(self.folder)
+            kept = [path.name for path in folder.iterdir() if path.suffix == ".seg" or _TOC.match(path.name)]
+            note_sums(folder, kept, {newname: folder / oldname})
+        super().rename_file(oldname, newname, safe=safe)
+
+
+class Index:
+    """The index of one vault. Reading is safe from several threads, and in any process at any time.
+
+    Writing (`apply`, `rebuild`, `compact`) is for one at a time: the caller holds the vault's write lock. An index that
+    cannot be trusted knows nothing, finds nothing and says why in `doubt`; `apply` starts it anew with what it is
+    given, `rebuild` makes it whole.
+    """
+
+    def __init__(self, folder: Path, vault_root: Path, *, patience: float = 10.0) -> None:
+        """Nothing is opened yet. `patience`: seconds to wait for another writer. RefusedError inside the vault."""
+        if folder.resolve().is_relative_to(vault_root.resolve()):
+            raise RefusedError(f"The index may not lie inside the vault ({folder}). Put the cache folder elsewhere.")
+        identity = {"format": f"{FORMAT}.{FIELDS}.{query.ANALYSIS}", "whoosh": ", ".join(installed())}
+        self._builds = Builds(folder, identity | {"vault": os.fspath(vault_root.resolve())})
+        self._patience = patience
+        self._lock = threading.RLock()
+        self._view: _View | None = None
+        self._checked: set[Path] = set()
+        self._doubt: str | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the index cannot be trusted; None when it can."""
+        with self._lock:
+            return None if self._look() else self._doubt
+
+    @property
+    def generation(self) -> int:
+        """Number of the last commit, which rises over rebuilds too; 0 when there is no index to trust."""
+        with self._lock:
+            view = self._look()
+            return view.build.base + view.number if view else 0
+
+    @property
+    def pages(self) -> int:
+        """How many pages can be found."""
+        with self._lock:
+            view = self._look()
+            return int(view.searcher.doc_count()) if view else 0
+
+    def known(self) -> dict[str, Known]:
+        """What the index has of each page, by path; empty when the index cannot be trusted."""
+        with self._lock:
+            return self._read(_known) or {}
+
+    def search(
+        self, text: str, limit: int, *, project: str | None = None, where: Mapping[str, str] | None = None
+    ) -> list[Found]:
+        """The pages that answer a query, best first, superseded ones after all others; no text is an error.
+
+        `project`: only that project's pages, "" for those outside all projects, None for all. `where`: only pages whose
+        frontmatter has these values (case does not count; for a list, one of its items).
+        """
+        facts = [indexed.fact(name, value) for name, value in (where or {}).items()]
+        if project is not None:
+            facts.append(indexed.fact(indexed.PROJECT, project))
+        terms = query.terms(text)
+        if not terms or limit < 1:
+            return []
+        own = set(query.tokens(text))
+        with self._lock:
+            return self._read(lambda view: best_pages(view.searcher, terms, own, facts, limit)) or []
+
+    def apply(self, changes: Iterable[Put | Drop]) -> int:
+        """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.
+
+        HeldError when another writer does not end. OSError (a full disk) leaves the generation before.
+        """
+        last = {change.path: change for change in changes}
+        if last and self.doubt:
+            self.rebuild()
+        if not last:
+            return self.generation
+        with self._writer(self._index()) as writer:
+            with self._lock:  # only now: another writer may have ended while this one waited
+                old = self._read(lambda view: _numbers(view, last))
+            if old is None:
+                raise VaultdError(f"The index cannot be written: {self._doubt}. Try `vaultd reindex`.")
+            for number in old:
+                writer.delete_document(number)
+            puts = [change.doc for change in last.values() if isinstance(change, Put)]
+            for doc in puts:
+                writer.add_document(**_fields(doc))
+            if old or puts:
+                writer.commit(merge=False)
+        return self.generation
+
+    def rebuild(self, puts: Iterable[Put] = ()) -> int:
+        """Make the index anew of these pages, then let it take the old one's place; the generation after it.
+
+        Until then the old one answers. Of two pages with one path the first counts. On an error the old one stays.
+        """
+        base = self._builds.base() + max(map(_latest, self._builds.folders()), default=0)
+        folder = self._builds.begin()
+        try:
+            with self._writer(_Folder(os.fspath(folder)).create_index(_SCHEMA)) as writer:
+                seen: set[str] = set()
+                for put in puts:
+                    if put.path not in seen:
+                        seen.add(put.path)
+                        writer.add_document(**_fields(put.doc))
+                writer.commit(merge=False)
+        except BaseException:
+            remove_tree(folder)
+            raise
+        self._builds.adopt(folder, max(base, 0))
+        return self.generation
+
+    def compact(self) -> bool:
+        """Merge small segments, drop what was deleted; to be called when nothing else is to do. Whether it did."""
+        with self._lock:
+            view = self._look()
+            if view is None:
+                return False
+            dead = view.searcher.doc_count_all() - view.searcher.doc_count()
+            if len(view.searcher.leaf_searchers()) <= _SEGMENTS and dead <= max(100, view.searcher.doc_count()):
+                return False
+        with self._writer(view.index) as writer:
+            writer.commit(mergetype=_merge)
+        return True
+
+    def close(self) -> None:
+        """Let go of all files; the next call opens them again."""
+        with self._lock:
+            if self._view is not None:
+                view, self._view = self._view, None
+                view.searcher.close()
+                view.index.close()
+
+    def _look(self) -> _View | None:
+        """The last generation, open and checked; None with the reason in `_doubt`."""
+        for _ in range(_TRIES):
+            build = self._builds.current()
+            if isinstance(build, str):
+                self.close()
+                self._doubt = build
+                return None
+            number = _latest(build.folder)
+            if self._view is None or (self._view.build, self._view.number) != (build, number):
+                self.close()
+                self._doubt = self._open(build, number)
+            if self._view is not None:
+                return self._view
+        return None
+
+    def _open(self, build: Build, number: int) -> str | None:
+        """Open one generation; what is wrong with it."""
+        damage = torn(build.folder, f"_MAIN_{number}.toc", self._checked)
+        if damage:
+            return damage
+        try:
+            index = _Folder(os.fspath(build.folder)).open_index(schema=_SCHEMA)
+            searcher = index.searcher()
+        except Exception as error:  # noqa: BLE001  a table that is not what it was can raise anything
+            return f"it cannot be opened ({type(error).__name__}: {error})"
+        if _latest(build.folder) != number:
+            searcher.close()
+            return "it changes all the time"
+        self._view = _View(build, number, index, searcher)
+        return None
+
+    def _read(self, use: Callable[[_View], T]) -> T | None:
+        """What `use` makes of the open generation; None when there is none, or when it failed twice: then it is
+        condemned, in every process.
+        """
+        for last in (False, True):
+            view = self._look()
+            if view is None:
+                return None
+            try:
+                return use(view)
+            except Exception as error:  # noqa: BLE001  a posting that is not what it was can raise anything
+                self.close()
+                self._checked.clear()
+                if last:
+                    with contextlib.suppress(OSError):  # a cache that cannot be written: doubt for this call only
+                        self._builds.condemn(view.build, f"it cannot be read ({type(error).__name__}: {error})")
+        return None
+
+    def _index(self) -> Any:
+        """whoosh's handle on the build that counts."""
+        with self._lock:
+            view = self._look()
+        if view is None:
+            raise VaultdError(f"The index cannot be written: {self._doubt}. Try `vaultd reindex`.")
+        return view.index
+
+    @contextlib.contextmanager
+    def _writer(self, index: Any) -> Iterator[Any]:
+        """A writer that is let go in any case, without a commit unless one was made."""
+        try:
+            writer = index.writer(limitmb=_MEMORY_MB, timeout=self._patience, delay=0.05)
+        except LockError:
+            raise HeldError("Another process is writing the index. Try again when it has ended.") from None
+        try:
+            yield writer
+        finally:
+            if not writer.is_closed:
+                with contextlib.suppress(OSError):  # a full disk, of which the first error tells
+                    writer.cancel()
+
+
+def installed() -> list[str]:
+    """The distributions that brought the package `whoosh`, with their versions; two of them overwrite each other."""
+    found = []
+    for name in _DISTRIBUTIONS:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found.append(f"{name} {importlib.metadata.version(name)}")
+    return found
+
+
+def _latest(build: Path) -> int:
+    """Number of the last table of contents in a build; -1 when there is none."""
+    try:
+        return max((int(match[1]) for path in build.iterdir() if (match := _TOC.match(path.name))), default=-1)
+    except (FileNotFoundError, NotADirectoryError):
+        return -1
+
+
+def _fields(doc: IndexDoc) -> dict[str, Any]:
+    """A page as whoosh keeps it: one field for all its words, so that the score of a word is one score."""
+    return {
+        "path": indexed.key(doc.path),
+        "text": indexed.words(doc),
+        "facts": indexed.facts(doc),
+        "page": indexed.record(doc),
+    }
+
+
+def _known(view: _View) -> dict[str, Known]:
+    """The state of every page that can be found."""
+    pages = (stored["page"] for _, stored in view.searcher.reader().iter_docs())
+    return {page["path"]: indexed.known(page) for page in pages}
+
+
+def _numbers(view: _View, paths: Iterable[str]) -> list[int]:
+    """The document numbers that the pages under these paths have now."""
+    return [number for path in paths for number in view.searcher.document_numbers(path=indexed.key(path))]
+
+
+def _merge(writer: Any, segments: Sequence[Any]) -> list[Any]:
+    """whoosh's merge policy for `compact`: all small segments and the mostly deleted ones become one."""
+    kept: list[Any] = []
+    total = 0
+    ranked = sorted((segment for segment in segments if segment.doc_count()), key=lambda s: s.doc_count())
+    for position, segment in enumerate(ranked):
+        pages = segment.doc_count()
+        if len(ranked) - position < _KEEP and pages >= total and segment.deleted_count() <= pages:
+            kept.append(segment)
+            continue
+        total += pages
+        reader = SegmentReader(writer.storage, writer.schema, segment)
+        try:
+            writer.add_reader(reader)
+        finally:
+            reader.close()
+    return kept

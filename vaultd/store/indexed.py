@@ -1,0 +1,191 @@
+"""Pages as the index is told of them, keeps them and finds them; not a word about how it does.
+
+Of the body only the words are kept. Everything else comes back with a hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from vaultd.core import query
+from vaultd.core.ranking import authority
+
+__all__ = [
+    "FIELDS",
+    "Drop",
+    "Found",
+    "IndexDoc",
+    "Known",
+    "Put",
+    "fact",
+    "facts",
+    "found",
+    "key",
+    "known",
+    "record",
+    "words",
+]
+
+FIELDS = 1
+"""Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
+
+PROJECT = "\0project"
+"""The name of the project's id among the facts: one that no frontmatter has."""
+
+_TITLE, _TAG = 3, 2  # how often a word of the title (or an alias) and of a tag counts
+_VALUE = 256  # characters of a value that are compared
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDoc:
+    """A page as the index is told of it.
+
+    `project` is a project's id, "" for a page outside all of them. `updated` is the page's own word. `meta` holds the
+    scalar values of its frontmatter, for filters. Inode, `mtime_ns`, size and revision are those of the bytes read.
+    """
+
+    path: str
+    title: str
+    body: str
+    kind: str = "fact"
+    tier: str = "semantic"
+    project: str = ""
+    tags: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    summary: str = ""
+    updated: str = ""
+    pinned: bool = False
+    superseded: bool = False
+    revision: str = ""
+    inode: int = 0
+    mtime_ns: int = 0
+    size: int = 0
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A page is there with this content; whatever the index knew of its path is forgotten."""
+
+    doc: IndexDoc
+
+    @property
+    def path(self) -> str:
+        """The page's path."""
+        return self.doc.path
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """There is no page under this path."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The state of a page that the index has: as scanned (inode, `mtime_ns`, size) and as read (revision)."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+    revision: str
+    project: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better."""
+
+    path: str
+    score: float
+    project: str
+    kind: str
+    tier: str
+    title: str
+    updated: str
+    summary: str
+    superseded: bool
+
+
+def words(doc: IndexDoc) -> list[str]:
+    """The terms of a page, one as often as it counts: more in the title, an alias or a tag than in the text."""
+    terms = query.tokens(doc.title) * _TITLE
+    for alias in doc.aliases:
+        terms += query.tokens(alias) * _TITLE
+    for tag in doc.tags:
+        terms += query.tokens(tag) * _TAG
+    for text in (PurePosixPath(doc.path).stem, doc.summary, doc.body):
+        terms += query.tokens(text)
+    return terms
+
+
+def facts(doc: IndexDoc) -> list[str]:
+    """What a page can be filtered by: its frontmatter, and its kind, tier and project whether it says them or not."""
+    return sorted({fact(name, value) for name, value in _told(doc)})
+
+
+def fact(name: str, value: object) -> str:
+    """One value of one key, as it is kept and asked for; case and space around it do not count."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return key(f"{name}={text.strip().casefold()[:_VALUE]}")
+
+
+def key(text: str) -> str:
+    """Text as a term, also when it holds lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def record(doc: IndexDoc) -> dict[str, object]:
+    """What comes back of a page."""
+    return {
+        "path": doc.path,
+        "title": doc.title,
+        "kind": doc.kind,
+        "tier": doc.tier,
+        "project": doc.project,
+        "updated": doc.updated,
+        "summary": doc.summary,
+        "tags": tuple(doc.tags),
+        "pinned": doc.pinned,
+        "superseded": doc.superseded,
+        "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
+    }
+
+
+def known(page: Mapping[str, Any]) -> Known:
+    """The state of a page, from its record."""
+    inode, mtime_ns, size, revision = page["state"]
+    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"])
+
+
+def found(page: Mapping[str, Any], match: float) -> Found:
+    """A hit from a page's record: how well it matches, weighed by its authority."""
+    factor = authority(
+        page["kind"],
+        page["tier"],
+        path=page["path"],
+        pinned=page["pinned"],
+        superseded=page["superseded"],
+        tags=page["tags"],
+    )
+    told = {name: page[name] for name in Found.__slots__ if name != "score"}
+    return Found(score=match * factor, **told)
+
+
+def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:
+    """The names and values that make a page's facts."""
+    for name, value in doc.meta.items():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            yield name, item
+    yield PROJECT, doc.project
+    for name in ("kind", "tier", "title", "pinned", "superseded"):
+        yield name, getattr(doc, name)
+    for tag in doc.tags:
+        yield "tags", tag
+    for alias in doc.aliases:
+        yield "aliases", alias
