@@ -1,0 +1,74 @@
+"""The product in a room: wired by its own installer, with its daemon running or not, and seen through its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fake_wire import Json
+from tests.real.clients import Room
+from tests.real.work import main_requests, pieces
+from tests.waiting import until
+
+AGENTS = ("claude-code", "codex")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A vault in the room's home that both agents are wired to."""
+
+    room: Room
+    daemon: bool
+
+    def wire(self) -> None:
+        """Make the vault, start the daemon if there is to be one, and install the hooks of both agents."""
+        self.room.vaultd("up" if self.daemon else "init")
+        for agent in AGENTS:
+            self.room.vaultd("install-hooks", "--agent", agent, "--apply")
+
+    @property
+    def vault(self) -> Path:
+        """The default vault, as hook and command line find it."""
+        return Path((self.room.home / ".config" / "vaultd" / "vault").read_text("utf-8").splitlines()[0])
+
+    def handoffs(self, state: str, mark: str) -> list[Path]:
+        """The handoff pages in a state folder (`open`, `accepted`, `expired`) that hold the mark."""
+        found = self.vault.glob(f"**/handoffs/{state}/*.md")
+        return [page for page in found if mark in page.read_text("utf-8")]
+
+    def settle(self, timeout: float = 5) -> None:
+        """Wait until no event is left to work off and no detached pass runs any more."""
+
+        def quiet() -> bool:
+            if any((self.vault / ".vaultd" / "inbox" / "new").iterdir()):
+                return False
+            return self.daemon or not self.processes()
+
+        until(quiet, timeout)
+
+    def processes(self) -> dict[int, str]:
+        """What runs in the room besides the clients."""
+        clients = (str(self.room.clients.claude), str(self.room.clients.codex), str(self.room.home / ".codex"))
+        return {pid: line for pid, line in self.room.processes().items() if not line.startswith(clients)}
+
+    def requests(self) -> int:
+        """How many requests the model has had: where the next session begins."""
+        return len(self.room.model.requests())
+
+    def received(self, since: int, mark: str) -> str:
+        """The one text with the mark that every request since was given; AssertionError when it is not exactly one."""
+        asked = main_requests(self.room.model.requests()[since:])
+        assert asked, "the model was asked nothing"
+        found = [pieces(request, mark) for request in asked]
+        assert [len(texts) for texts in found] == [1] * len(asked), f"{mark} in the requests: {found}"
+        return found[0][0]
+
+    def nothing_received(self, since: int, mark: str) -> None:
+        """AssertionError when a request since then holds the mark."""
+        asked = self.room.model.requests()[since:]
+        assert asked, "the model was asked nothing"
+        assert [texts for request in asked if (texts := pieces(request, mark))] == []
+
+    def prompted(self, prompt: str) -> list[Json]:
+        """The requests that came of a prompt."""
+        return [r for r in main_requests(self.room.model.requests()) if prompt in r["prompt"]]
