@@ -1,0 +1,255 @@
+"""A digest told in lines of Markdown: each function gives the entries of one section, for pages and handoffs alike.
+
+Every raw text is escaped or stands in a code span, on one line, cut before it was escaped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from vaultd.core.activity import CommandRun, Stopped, TestRun, Trouble
+from vaultd.core.fit import Section
+from vaultd.core.markup import clip, code, escape, fold, size
+from vaultd.core.prose import plain, prose, sentences
+from vaultd.core.session import Digest, Question, Said
+
+__all__ = [
+    "answer_section",
+    "command_section",
+    "decision_section",
+    "earlier_section",
+    "error_section",
+    "file_section",
+    "prompt_section",
+    "question_section",
+    "step_section",
+    "stop_section",
+    "summary_line",
+    "test_section",
+    "when",
+]
+
+_NAME_BYTES = 160
+_ENTRY_BYTES = 400
+_MOST_NAMES = 8
+
+
+def when(at: datetime) -> str:
+    """A time as a person reads it, with its offset: `2026-11-29 11:40 +01:00`."""
+    offset = at.strftime("%z")
+    return f"{at:%Y-%m-%d %H:%M} {offset[:3]}:{offset[3:5]}".rstrip(" :")
+
+
+def summary_line(digest: Digest) -> str:
+    """One plain sentence about the session: how long, how much, how the last test run ended."""
+    changed = sum(use.changed for use in digest.files)
+    unresolved = sum(not trouble.resolved for trouble in digest.errors)
+    parts = [
+        _counted(len(digest.prompts), "prompt"),
+        _counted(digest.tool_calls, "tool call"),
+        _counted(changed, "file changed", "files changed"),
+        _counted(unresolved, "unresolved error"),
+    ]
+    minutes = int(((digest.ended or digest.last) - digest.started).total_seconds()) // 60
+    if minutes > 0:
+        parts.append(_counted(minutes, "minute"))
+    text = ", ".join(part for part in parts if part) or "nothing recorded"
+    suite = digest.tests[-1].suite if digest.tests else None
+    if suite is not None and suite.verdict != "unknown":
+        text += f"; last test run {suite.verdict}" + (f" ({suite.counts})" if suite.counts else "")
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def prompt_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
+    """What the person asked: every prompt with its time; first and last are kept longest."""
+    items = tuple(f"- {prompt.at:%H:%M} {_quoted(_lead(prompt.text, each))}" for prompt in digest.prompts)
+    return Section("Asked", items, keep="ends")
+
+
+def file_section(digest: Digest, title: str = "Files") -> Section:
+    """Files with what was done to them, changed ones first, newest first among them."""
+    changed = [use for use in reversed(digest.files) if use.changed]
+    read = [use for use in reversed(digest.files) if not use.changed]
+    items = [f"- {code(clip(use.path, _NAME_BYTES))} ({', '.join(_past(use.actions))})" for use in (*changed, *read)]
+    return Section(title, tuple(items))
+
+
+def command_section(digest: Digest, *, but: Sequence[str] = ()) -> Section:
+    """Commands by their newest run, newest last, except those in `but`; how often each ran and what is known of it."""
+    runs: dict[str, CommandRun] = {}
+    for run in digest.commands:
+        runs.pop(run.text, None)
+        runs[run.text] = run
+    times = Counter(run.text for run in digest.commands)
+    items = []
+    for text, run in runs.items():
+        if text in but:
+            continue
+        notes = [run.result] if run.result else []
+        if run.outcome.suite is not None and run.outcome.suite.counts:
+            notes.append(run.outcome.suite.counts)
+        if times[text] > 1:
+            notes.append(f"{times[text]} runs")
+        items.append(f"- {code(clip(text, _ENTRY_BYTES))}" + (f": {', '.join(notes)}" if notes else ""))
+    return Section("Commands", tuple(items), keep="last")
+
+
+def test_section(digest: Digest) -> Section:
+    """The newest test run of each command, with the failing tests by name, newest last."""
+    return Section("Tests", tuple(_test(run) for run in digest.tests), keep="last")
+
+
+def error_section(digest: Digest, *, resolved: bool | None = None) -> Section:
+    """Errors with the lines that say so, newest last; only resolved or unresolved ones when asked."""
+    items = [_trouble(one) for one in digest.errors if resolved is None or one.resolved is resolved]
+    return Section("Errors", tuple(items), keep="last")
+
+
+def decision_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
+    """Decisions as they were said, newest last."""
+    return Section("Decisions", tuple(_entry(said, each) for said in digest.decisions), keep="last")
+
+
+def question_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
+    """Questions that nothing was said after, and those named open; newest last."""
+    return Section("Open questions", tuple(_question(one, each) for one in digest.open_questions), keep="last")
+
+
+def earlier_section(digest: Digest, each: int = 200) -> Section:
+    """Questions to the person, each with what the person wrote next; newest last."""
+    return Section("Asked the person earlier", tuple(_question(one, each) for one in digest.asked_earlier), keep="last")
+
+
+def step_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
+    """Next steps in the order they were given; when they are not from the last message, from when."""
+    steps = digest.next_steps
+    items = [f"- {escape(clip(step.text, each))}" for step in steps]
+    if steps and digest.stopped.at > steps[0].at:
+        items.insert(0, f"- (as of {steps[0].at:%H:%M})")
+    return Section("Next steps", tuple(items), floor=2)
+
+
+def stop_section(digest: Digest) -> Section:
+    """Where the session stood at its last event, and how it was closed."""
+    return Section("Where it stopped", tuple(f"- {line}" for line in _stop_lines(digest)), floor=3)
+
+
+def answer_section(digest: Digest, most: int = 900) -> Section:
+    """The assistant's last message, sentence by sentence from its start, as far as it fits in `most` bytes."""
+    items: list[str] = []
+    left = most
+    for line in prose(digest.last_answer).splitlines():
+        text = plain(line)
+        if not text:
+            continue
+        if size(text) > left:
+            if left > 80:
+                items.append(f"- {escape(clip(text, left))}")
+            break
+        items.append(f"- {escape(text)}")
+        left -= size(text)
+    return Section("Last answer", tuple(items), floor=1)
+
+
+def _stop_lines(digest: Digest) -> list[str]:
+    """Sentences about the end."""
+    stopped = digest.stopped
+    lines = [_state(stopped)]
+    if stopped.running:
+        lines.append(f"Started, without a reported end: {code(clip(stopped.running, _ENTRY_BYTES))}.")
+    if stopped.kind != "complete" and stopped.tool:
+        failed = " (it failed)" if stopped.tool_failed else ""
+        lines.append(f"The last finished call was {code(clip(stopped.tool, _ENTRY_BYTES))}{failed}.")
+    elif stopped.tool_failed:
+        lines.append(f"The last call of the session failed: {code(clip(stopped.tool, _ENTRY_BYTES))}.")
+    if stopped.notice:
+        lines.append(f"The client said: {escape(clip(stopped.notice, _ENTRY_BYTES))}")
+    if digest.closed and digest.ended is not None:
+        lines.append(f"The session was closed ({escape(clip(digest.closed_by, 60))}); it ended {when(digest.ended)}.")
+    else:
+        lines.append(f"No end of the session was reported; last heard of {when(digest.last)}.")
+    return lines
+
+
+def _state(stopped: Stopped) -> str:
+    """The kind of a stop as a sentence."""
+    return {
+        "complete": "The last turn was finished.",
+        "mid-turn": "In the middle of a turn: the last prompt has no final answer.",
+        "interrupted": "The person interrupted the last turn.",
+        "compaction": "During a compaction of the conversation, in the middle of a turn.",
+    }.get(stopped.kind, "Nothing was asked and nothing was done.")
+
+
+def _trouble(one: Trouble) -> str:
+    """A failure: its source, what is known of it, and below it the lines that say so."""
+    notes = [f"exit {one.exit_code}"] if one.exit_code else []
+    if one.times > 1:
+        notes.append(f"{one.times} times")
+    if one.resolved:
+        notes.append("a later run succeeded")
+    head = f"- {code(clip(one.source, _ENTRY_BYTES))}" + (f": {', '.join(notes)}" if notes else "")
+    lines = [f"  - {code(line)}" for line in one.lines]
+    return "\n".join((head, *lines, *_names(one.failing)))
+
+
+def _test(run: TestRun) -> str:
+    """A test run: command, verdict, numbers, failing tests."""
+    counts = f", {run.suite.counts}" if run.suite.counts else ""
+    verdict = run.suite.verdict if run.suite.verdict != "unknown" else "no verdict printed"
+    head = f"- {code(clip(run.command, _ENTRY_BYTES))}: {run.suite.runner}, {verdict}{counts}"
+    return "\n".join((head, *_names(run.suite.failing)))
+
+
+def _names(failing: Sequence[str]) -> list[str]:
+    """Failing tests by name, and how many more there are."""
+    lines = [f"  - failing: {code(clip(name, _NAME_BYTES))}" for name in failing[:_MOST_NAMES]]
+    more = len(failing) - _MOST_NAMES
+    return [*lines, f"  - … and {more} more"] if more > 0 else lines
+
+
+def _entry(said: Said, each: int) -> str:
+    """Something said; marked where the person said it."""
+    person = " (the person)" if said.by == "person" else ""
+    return f"- {escape(clip(said.text, each))}{person}"
+
+
+def _question(question: Question, each: int) -> str:
+    """A question and, where there is one, what was written next."""
+    text = f"- {escape(clip(question.text, each))}"
+    if not question.reply:
+        return text
+    return f"{text} (at {question.at:%H:%M}; the person then wrote: {_quoted(clip(plain(question.reply), 120))})"
+
+
+def _lead(text: str, limit: int) -> str:
+    """As many whole sentences of a prompt as fit into `limit` bytes, else its start."""
+    line = plain(prose(text))
+    if size(line) <= limit:
+        return line
+    kept = ""
+    for sentence in sentences(line):
+        longer = f"{kept} {sentence}".strip()
+        if size(longer) > limit - 3:
+            break
+        kept = longer
+    return f"{kept} …" if kept and size(kept) > limit // 2 else clip(line, limit)
+
+
+def _quoted(text: str) -> str:
+    """Words of a person, escaped, in quotation marks."""
+    return f"“{escape(text)}”"
+
+
+def _past(actions: Sequence[str]) -> list[str]:
+    """What was done to a file, in the past."""
+    return [
+        {"edit": "edited", "create": "created", "delete": "deleted"}.get(action, fold(action)) for action in actions
+    ]
+
+
+def _counted(number: int, word: str, plural: str = "") -> str:
+    """`3 prompts`; empty for none."""
+    return "" if not number else f"{number} {word if number == 1 else plural or word + 's'}"
