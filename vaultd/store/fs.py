@@ -192,17 +192,12 @@ def make_folder(path: Path, *, mode: int = 0o777, sync: bool = False) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make the names in a folder durable (fsync of the folder); does nothing on Windows, which has no such call."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if sys.platform != "win32":
+        sync_file(path)
 
 
 def sync_file(path: Path) -> None:
-    """Make the bytes of a file durable; not its name."""
+    """Make the bytes of a file durable; not its name. On POSIX it does the same for the names in a folder."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -297,4 +292,8 @@ def _move_in_two_steps(src: Path, dst: Path) -> None:
         src.rename(dst)
         return
     os.link(src, dst, follow_symlinks=False)
-    src.unlink()
+    try:
+        src.unlink()
+    except FileNotFoundError:  # another won
+        dst.unlink()
+        raise

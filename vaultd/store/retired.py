@@ -15,7 +15,7 @@ from pathlib import Path
 from vaultd.store import fs
 from vaultd.store.fs import Revision
 
-__all__ = ["PIN", "Retired", "inode", "open_plain", "prepare", "put_under", "read_all", "revisions_of", "short"]
+__all__ = ["PIN", "Retired", "age", "inode", "open_plain", "prepare", "put_under", "read_all", "revisions_of", "short"]
 
 PIN = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 """How to hold a file so that its inode number stays its own, without counting as one who has it open (Linux)."""
@@ -59,6 +59,11 @@ def read_all(handle: int) -> bytes:
 def inode(path: Path) -> int:
     """The inode that the name stands for."""
     return path.lstat().st_ino
+
+
+def age(temp: Path, handle: int) -> float:
+    """Seconds from the last change of the open file to the making of `temp`, both by the file system's clock."""
+    return temp.lstat().st_mtime - os.fstat(handle).st_mtime
 
 
 def prepare(path: Path, data: bytes, expected: Revision, handle: int) -> Path:

@@ -35,7 +35,7 @@ from typing import Self
 from vaultd.store import fs, lease
 from vaultd.store.fs import Revision
 from vaultd.store.lease import Hold
-from vaultd.store.retired import PIN, Retired, inode, open_plain, prepare, put_under, read_all, revisions_of, short
+from vaultd.store.retired import PIN, Retired, age, inode, open_plain, prepare, put_under, read_all, revisions_of, short
 
 __all__ = ["Batch", "Change", "SwapResult", "rescue", "swap", "swap_many"]
 
@@ -90,8 +90,8 @@ def swap_many(changes: Sequence[Change], *, quiet: float = QUIET, sync: bool = T
 class Batch:
     """Swaps that share one wait: `swap` answers at once, `settle` (or the end of the `with` block) makes sure.
 
-    After that `undone` holds the pages whose WRITTEN did not stand, and `kept` the files that were put beside a page
-    to keep a person's text. `clock` and `pause` are in seconds.
+    After that `undone` holds the pages whose WRITTEN did not stand, `restored` those that got a person's text back, and
+    `kept` the files that were put beside a page to keep a person's text. `clock` and `pause` are in seconds.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Batch:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.undone: dict[Path, SwapResult] = {}
+        self.restored: list[Path] = []
         self.kept: list[Path] = []
         self._quiet, self._sync, self._clock, self._pause = quiet, sync, clock, pause
         self._retired: list[Retired] = []
@@ -131,7 +132,7 @@ class Batch:
             undo.callback(fs.remove, temp)
             hold = lease.take(handle)
             undo.callback(lease.let_go, handle)
-            if hold is Hold.BUSY or (hold is Hold.NONE and _age(temp, handle) < STILL):
+            if hold is Hold.BUSY or (hold is Hold.NONE and age(temp, handle) < STILL):
                 return SwapResult.BUSY
             if fs.revision(read_all(handle)) != change.expected:
                 return SwapResult.DIVERGED
@@ -211,7 +212,9 @@ class Batch:
     def _bring_back(self, one: Retired, text: str) -> None:
         """A retired file is being saved, or was: back into place if ours stands there, else beside it."""
         if self._is_ours(one.target):
-            self.undone[one.target] = SwapResult.BUSY if text in one.known else SwapResult.DIVERGED
+            saved = text not in one.known
+            self.undone[one.target] = SwapResult.DIVERGED if saved else SwapResult.BUSY
+            self.restored += [one.target] if saved else []
             os.close(one.handle)
             self._put(one.temp, one.target, one.known)
         elif text in one.known:  # only open so far: look again
@@ -292,9 +295,4 @@ def rescue(folder: Path, older_than_s: float, now: float) -> list[Path]:
         for temp in fs.temps(folder, older_than_s, now):
             if temp.name.startswith(fs.SWAP_PREFIX):
                 batch.resume(temp)
-    return [*(path for path in batch.undone if path not in batch.kept), *batch.kept]
-
-
-def _age(temp: Path, handle: int) -> float:
-    """Seconds from the last change of the open file to the making of `temp`, both by the file system's clock."""
-    return temp.lstat().st_mtime - os.fstat(handle).st_mtime
+    return [*batch.restored, *batch.kept]
