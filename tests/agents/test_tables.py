@@ -46,11 +46,11 @@ def test_what_hooks_are_told(agent: str) -> None:
 @pytest.mark.parametrize("agent", list(load_agents()))
 def test_bounds(agent: str) -> None:
     assert 1000 <= an(agent).inject_limit <= 10_000
-    assert all(1 <= spec.timeout <= min(15, spec.timeout_max) for spec in an(agent).events.values())
+    assert all(1 <= spec.timeout <= (spec.timeout_max or 15) for spec in an(agent).events.values())
 
 
 def test_a_clamped_event_asks_for_no_more_than_it_gets() -> None:
-    assert {name: spec.timeout for name, spec in an("codex").events.items() if spec.timeout_max < 15} == {
+    assert {name: spec.timeout for name, spec in an("codex").events.items() if spec.timeout_max} == {
         "SessionEnd": 3,
         "Interrupt": 3,
     }

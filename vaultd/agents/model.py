@@ -48,16 +48,17 @@ class EventSpec:
     """One event of an agent, by the agent's own name.
 
     `outcome` of a tool event: `ok`, `failed`, `open` (the payload does not say) or `batch` (several calls at once, at
-    path `batch`). `timeout` and `timeout_max` are seconds. `shape` is what the hook prints at `moment`, `drain` whether
-    an ingest pass is worth starting. `text`, `source` and `reason` are field paths, `reason_is` a fixed reason.
-    `missing_after`: so many prompts without one of these mean that the event does not fire; 0 for never.
+    path `batch`). `timeout` is in seconds, `timeout_max` what the agent cuts it to (0: it does not). `shape` is what
+    the hook prints at `moment`, `drain` whether an ingest pass is worth starting. `text`, `source` and `reason` are
+    field paths, `reason_is` is a fixed reason. After `missing_after` prompts without one of these the event is taken
+    not to fire; 0 for never.
     """
 
     name: str
     kind: Kind
     wired: bool = False
     timeout: int = 5
-    timeout_max: int = 15
+    timeout_max: int = 0
     shape: str = ""
     moment: str = ""
     drain: bool = False

@@ -73,8 +73,8 @@ def _event(name: str, table: Mapping[str, Any]) -> EventSpec:
     _one_of(f"events.{name}.outcome", spec.outcome, OUTCOMES)
     _one_of(f"events.{name}.moment", spec.moment, MOMENTS)
     _one_of(f"events.{name}.shape", spec.shape, SHAPES)
-    if not 1 <= spec.timeout <= min(15, spec.timeout_max):
-        raise ValueError(f"events.{name}.timeout must be from 1 to {min(15, spec.timeout_max)} seconds")
+    if not 1 <= spec.timeout <= (spec.timeout_max or 15):
+        raise ValueError(f"events.{name}.timeout must be from 1 to {spec.timeout_max or 15} seconds")
     if spec.kind is Kind.PRE_TOOL and spec.wired:
         raise ValueError(f"events.{name}: no hook is wired before a tool call")
     return spec

@@ -1,0 +1,107 @@
+"""What vaultd changed in other programs' configuration on this machine, so that it can be taken back exactly.
+
+Kept beside the installed hook (`installed.json`). Losing it is no harm: taking entries out of a file then works on the
+text alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vaultd.config import Places
+from vaultd.store import fs
+
+__all__ = ["Installed", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One change of one file: revisions before (None: there was none) and after, and the copy of what was before.
+
+    `file` is the path as the agent knows it, `made` are folders that were made for it, `at` is RFC 3339.
+    """
+
+    agent: str
+    file: str
+    before: str | None
+    after: str
+    backup: str | None
+    at: str
+    made: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Installed:
+    """The record: changes in the order in which they were made."""
+
+    path: Path
+    rows: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, places: Places) -> Installed:
+        """The record of this machine; empty when there is none or it is damaged."""
+        record = cls(places.data / "installed.json")
+        try:
+            told = json.loads(record.path.read_bytes())
+            if told["vaultd-installed"] == 1:
+                record.rows = [_row(values) for values in told["changes"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return record
+
+    def add(self, row: Row) -> None:
+        """Keep one more change."""
+        self.rows.append(row)
+        self._write()
+
+    def forget(self, file: Path) -> None:
+        """Drop what is kept about a file."""
+        left = [row for row in self.rows if row.file != str(file)]
+        if left != self.rows:
+            self.rows = left
+            self._write()
+
+    def since(self, agent: str) -> datetime | None:
+        """When an agent's configuration was last changed by us; None when we know of no change."""
+        times = [datetime.fromisoformat(row.at) for row in self.rows if row.agent == agent]
+        return max(times) if times else None
+
+    def original(self, file: Path, content: bytes) -> tuple[bool, bytes | None]:
+        """Whether it is known what a file held before us, given that it holds `content` now, and what (None: no file).
+
+        Known only when nobody else changed the file since, and the copies are as they were made.
+        """
+        known, state = False, content
+        for row in reversed([row for row in self.rows if row.file == str(file)]):
+            if fs.revision(state) != row.after:
+                break
+            if row.before is None:
+                return True, None
+            copy = self.copy(row)
+            if copy is None:
+                break
+            known, state = True, copy
+        return known, state if known else None
+
+    def copy(self, row: Row) -> bytes | None:
+        """The copy that was made before a change; None when it is gone or not as it was made."""
+        try:
+            data = Path(row.backup).read_bytes() if row.backup else None
+        except OSError:
+            return None
+        return data if data is not None and fs.revision(data) == row.before else None
+
+    def _write(self) -> None:
+        told = {"vaultd-installed": 1, "changes": [asdict(row) for row in self.rows]}
+        fs.write_private(self.path, json.dumps(told, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape"))
+
+
+def _row(values: dict[str, Any]) -> Row:
+    """One row as it was kept; TypeError or ValueError when it is damaged."""
+    row = Row(**{**values, "made": tuple(values.get("made", ()))})
+    datetime.fromisoformat(row.at)
+    return row

@@ -1,0 +1,225 @@
+"""Is an agent wired, trusted, firing? What is wrong with it, each with what mends it. Only reads.
+
+The last question is the one that counts: an agent's transcript grows although no event comes. A transcript is written
+at each step of a conversation, and so are events; that one is behind the other for long means that hooks do not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from vaultd.agents import Agent
+from vaultd.agents.hookfile import Entry, entries
+from vaultd.agents.jsontext import JsonError, Text
+from vaultd.agents.trust import Verdict, trust_verdicts
+from vaultd.config import Places
+from vaultd.core.event import Kind
+from vaultd.engine.foreign import config_path, read_foreign
+from vaultd.engine.install import is_wired
+from vaultd.engine.installed import Installed
+from vaultd.errors import RefusedError
+from vaultd.store import transcripts
+
+__all__ = ["Problem", "check", "is_wired"]
+
+_LAG = timedelta(seconds=120)  # a transcript that is so much newer than the last event
+_SURE = timedelta(minutes=15)  # and so much: no model thinks for so long
+_STILL = timedelta(seconds=60)  # between the two it must have been still for so long: a tool may be about to run
+_STALE = timedelta(days=7)  # an event that always comes and has not, while prompts did
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong (no full stop), and what mends it (a sentence)."""
+
+    text: str
+    mend: str
+
+
+def check(
+    agent: Agent, places: Places, environ: Mapping[str, str], now: datetime, seen: Mapping[str, Mapping[str, Any]]
+) -> list[Problem]:
+    """What is wrong with an agent that is wired; the cause before its effects.
+
+    `seen` tells by event name what was heard of it: `last` (RFC 3339) and `count`.
+    """
+    path = config_path(agent, places, environ)
+    problems = list(_switches(agent, places, environ))
+    try:
+        found = entries(agent, (read_foreign(path) or b"").decode("utf-8"))
+    except (RefusedError, UnicodeDecodeError, JsonError) as error:
+        told = str(error).rstrip(".")
+        return [*problems, Problem(f"{path} cannot be read, by {agent.title} neither: {told}", "Mend that file.")]
+    problems += _entries(agent, places, path, found)
+    problems += _programs(agent, places, found)
+    problems += _trust(agent, places, environ, path, found, seen)
+    problems += _missing(agent, seen, now)
+    problems += _growth(agent, places, environ, path, seen, now)
+    return problems
+
+
+def _switches(agent: Agent, places: Places, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Settings of the agent that keep all hooks from running."""
+    for switch in agent.config.switches:
+        path = config_path(agent, places, environ, switch.file)
+        value = _settings(path, switch.format)
+        for key in switch.path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is switch.off:
+            name = ".".join(switch.path)
+            state = json.dumps(switch.off)
+            yield Problem(
+                f"all its hooks are switched off ({name} is {state} in {path})", f"Take {name} out of {path}."
+            )
+
+
+def _entries(agent: Agent, places: Places, path: Path, found: Sequence[Entry]) -> Iterator[Problem]:
+    """Entries that should be in the configuration and are not."""
+    there = {entry.event for entry in found}
+    missing = [spec.name for spec in agent.wired if spec.name not in there]
+    if missing and not found:
+        mend = f"{_install(agent)} If that is meant, run `vaultd uninstall --agent {agent.id} --apply`."
+        yield Problem(f"its hooks are gone from {path}", mend)
+    elif missing:
+        yield Problem(f"{path} lacks the hooks for {', '.join(missing)}", _install(agent))
+
+
+def _programs(agent: Agent, places: Places, found: Sequence[Entry]) -> Iterator[Problem]:
+    """Hook programs that are not there, cannot be run, or are not the installed one."""
+    for program in dict.fromkeys(entry.program for entry in found):
+        path = Path(program)
+        mend = "Run `vaultd up`." if path == places.hook else _install(agent)
+        if not path.is_file():
+            yield Problem(f"the hook {path} is missing", mend)
+        elif not os.access(path, os.X_OK):
+            yield Problem(f"the hook {path} cannot be run (not executable)", mend)
+        elif path != places.hook and not (places.hook.is_file() and path.samefile(places.hook)):
+            yield Problem(f"its hooks start {path}, not {places.hook}", mend)
+
+
+def _trust(
+    agent: Agent,
+    places: Places,
+    environ: Mapping[str, str],
+    path: Path,
+    found: Sequence[Entry],
+    seen: Mapping[str, Any],
+) -> Iterator[Problem]:
+    """Hooks that the agent does not run because nobody trusted them as they are."""
+    if not agent.trust.style or not found:
+        return
+    record = config_path(agent, places, environ, agent.trust.file)
+    try:
+        text = (read_foreign(record) or b"").decode("utf-8")
+    except (RefusedError, UnicodeDecodeError):
+        text = "="  # no TOML: unknown
+    names = [str(path), str(Path(os.path.realpath(path.parent)) / path.name)]
+    verdicts = trust_verdicts(agent, names, found, text)
+    changed = path.stat().st_mtime
+    for verdict in (Verdict.UNTRUSTED, Verdict.CHANGED, Verdict.DISABLED, Verdict.UNKNOWN):
+        events = [event for event, given in verdicts.items() if given is verdict]
+        if verdict is Verdict.CHANGED:
+            # an event that came since the file was written shows that the agent does run it, however it hashes
+            events = [event for event in events if (last := _last(seen, event)) is None or last.timestamp() < changed]
+        if events and verdict is Verdict.UNKNOWN:
+            yield Problem(f"whether its hooks are trusted is unknown: {record} cannot be read", f"Mend {record}.")
+        elif events:
+            which = "its hooks are" if len(events) == len(found) else f"its hooks for {', '.join(events)} are"
+            yield Problem(
+                f"{which} {verdict}, so it does not run them and says nothing",
+                f"{agent.trust.mend[:1].upper()}{agent.trust.mend[1:]}.",
+            )
+
+
+def _missing(agent: Agent, seen: Mapping[str, Mapping[str, Any]], now: datetime) -> Iterator[Problem]:
+    """Events that always come with prompts and did not."""
+    prompts = [spec.name for spec in agent.wired if spec.kind is Kind.PROMPT]
+    asked = sum(_count(seen, name) for name in prompts)
+    latest = max((last for name in prompts if (last := _last(seen, name)) is not None), default=None)
+    for spec in agent.wired:
+        if not spec.missing_after or latest is None or asked < spec.missing_after:
+            continue
+        last = _last(seen, spec.name)
+        if last is None:
+            yield Problem(f"{asked} prompts came and never a {spec.name}", _restart(agent))
+        elif latest - last > _STALE and now - latest > timedelta(hours=1):
+            text = f"no {spec.name} came since {_shown(last, now)}, though prompts did until {_shown(latest, now)}"
+            yield Problem(text, _restart(agent))
+
+
+def _growth(
+    agent: Agent, places: Places, environ: Mapping[str, str], path: Path, seen: Mapping[str, Any], now: datetime
+) -> Iterator[Problem]:
+    """A transcript that grows while no event comes."""
+    folder = config_path(agent, places, environ, agent.transcripts.folder)
+    newest = transcripts.newest(folder, agent.transcripts.pattern)
+    if newest is None:
+        return
+    grown = datetime.fromtimestamp(newest.at, now.tzinfo)
+    last = max((last for name in seen if (last := _last(seen, name)) is not None), default=None)
+    wired = Installed.of(places).since(agent.id) or _modified(path, now)
+    known = [time for time in (last, wired) if time is not None]
+    if not known:
+        return
+    lag = grown - max(known)
+    if lag > _SURE or (lag > _LAG and now - grown > _STILL):
+        heard = f"the last event came {_shown(last, now)}" if last else "no event ever came"
+        text = f"a transcript grew {_shown(grown, now)} but {heard} ({newest.path})"
+        yield Problem(text, _restart(agent))
+
+
+def _settings(path: Path, format_: str) -> Any:
+    """A configuration file's content; None when it is missing or cannot be read (that is told elsewhere)."""
+    try:
+        text = (read_foreign(path) or b"").decode("utf-8")
+        if format_ == "toml":
+            return tomllib.loads(text)
+        return Text(text, lenient=format_ == "jsonc").root.value if text.strip() else None
+    except (RefusedError, UnicodeDecodeError, JsonError, tomllib.TOMLDecodeError):
+        return None
+
+
+def _install(agent: Agent) -> str:
+    return f"Run `vaultd install-hooks --agent {agent.id} --apply`."
+
+
+def _restart(agent: Agent) -> str:
+    """What helps when entries are there but hooks do not run."""
+    return (
+        f"First {agent.config.restart}; if that does not help, run `vaultd install-hooks --agent {agent.id} --apply`."
+    )
+
+
+def _last(seen: Mapping[str, Mapping[str, Any]], name: str) -> datetime | None:
+    """When an event was heard of last; None for never."""
+    try:
+        at = datetime.fromisoformat(str(seen[name]["last"]))
+    except (KeyError, ValueError):
+        return None
+    return at if at.tzinfo is not None else at.astimezone()
+
+
+def _count(seen: Mapping[str, Mapping[str, Any]], name: str) -> int:
+    """How often an event was heard of."""
+    count = seen.get(name, {}).get("count", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _modified(path: Path, now: datetime) -> datetime | None:
+    """When a file was last changed; None when it is missing."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, now.tzinfo)
+    except OSError:
+        return None
+
+
+def _shown(at: datetime, now: datetime) -> str:
+    """A time as a person reads it, in the zone of `now`."""
+    return f"{at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
