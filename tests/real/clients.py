@@ -32,6 +32,9 @@ CODEX_MODEL = "gpt-6.2-sol"
 CODEX_PLAIN_MODEL = "gpt-5.5"
 """Has `apply_patch` as a tool of its own, and no code mode."""
 
+VAULTD = (sys.executable, "-m", "vaultd")
+"""The product's command line, from the environment that the tests run in."""
+
 CODEX_CONFIG = """\
 model = "{model}"
 model_provider = "fake"
@@ -137,13 +140,13 @@ class Room:
             "FAKE_KEY": "k",
         }
 
-    def start(self, command: Sequence[str | Path], cwd: Path | None = None) -> subprocess.Popen[bytes]:
+    def start(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
         """Start a command in the checkout, its output kept in a file of the room."""
         output = self.folder / f"output-{len(self.started)}"
         with output.open("wb") as file:
             process = subprocess.Popen(
                 [str(part) for part in command],
-                cwd=cwd or self.checkout,
+                cwd=self.checkout,
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -153,13 +156,17 @@ class Room:
         self.started.append(process)
         return process
 
-    def run(self, command: Sequence[str | Path], cwd: Path | None = None, timeout: float = 120) -> str:
+    def run(self, command: Sequence[str | Path]) -> str:
         """Run a command to its end; its output. AssertionError when it failed."""
-        number = len(self.started)
-        code = self.start(command, cwd).wait(timeout)
-        output = (self.folder / f"output-{number}").read_text("utf-8", "replace")
+        code, output = self.finish(command)
         assert code == 0, f"{command} ended with {code}:\n{output}"
         return output
+
+    def finish(self, command: Sequence[str | Path], timeout: float = 120) -> tuple[int, str]:
+        """Run a command to its end, whatever comes of it: exit code and output."""
+        number = len(self.started)
+        code = self.start(command).wait(timeout)
+        return code, (self.folder / f"output-{number}").read_text("utf-8", "replace")
 
     def claude_command(self, prompt: str, *more: str) -> list[str | Path]:
         """Claude Code, headless, with its tools allowed."""
@@ -177,9 +184,9 @@ class Room:
         """One headless Codex session to its end; what it printed."""
         return self.run(self.codex_command(prompt, *more))
 
-    def agent(self, name: str, prompt: str) -> str:
+    def agent(self, name: str, prompt: str, *more: str) -> str:
         """One headless session of the agent named, to its end; what it printed."""
-        return self.claude(prompt) if name == "claude-code" else self.codex(prompt)
+        return self.claude(prompt, *more) if name == "claude-code" else self.codex(prompt, *more)
 
     def claude_terminal(self) -> Terminal:
         """Claude Code on a pseudo-terminal, at its prompt.
@@ -208,9 +215,9 @@ class Room:
         self.terminals.append(terminal)
         return terminal
 
-    def vaultd(self, *arguments: str, cwd: Path | None = None, timeout: float = 60) -> str:
-        """Run the product's command line; its output."""
-        return self.run([sys.executable, "-m", "vaultd", *arguments], cwd, timeout)
+    def vaultd(self, *arguments: str) -> str:
+        """Run the product's command line in the checkout; its output. AssertionError when it failed."""
+        return self.run([*VAULTD, *arguments])
 
     def processes(self, containing: str = "") -> dict[int, str]:
         """Pid and command line of every live process that has the room's home in its environment."""

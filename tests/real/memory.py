@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fake_wire import Json
-from tests.real.clients import Room
+from tests.real.clients import VAULTD, Room
 from tests.real.work import main_requests, pieces
 from tests.waiting import until
 
 AGENTS = ("claude-code", "codex")
+
+FENCE = "<untrusted-history>"
+"""The line that opens whatever the product puts before an agent."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +59,19 @@ class Memory:
         """How many requests the model has had: where the next session begins."""
         return len(self.room.model.requests())
 
-    def received(self, since: int, mark: str) -> str:
-        """The one text with the mark that every request since was given; AssertionError when it is not exactly one."""
+    def assert_told(self, since: int, mark: str, *facts: str) -> None:
+        """Every request since was given exactly one handoff, with the mark and the facts in it, fenced as history."""
         asked = main_requests(self.room.model.requests()[since:])
         assert asked, "the model was asked nothing"
-        found = [pieces(request, mark) for request in asked]
-        assert [len(texts) for texts in found] == [1] * len(asked), f"{mark} in the requests: {found}"
-        return found[0][0]
+        for request in asked:
+            told = pieces(request, mark)
+            assert len(told) == 1, f"request {request['n']} holds {mark} in {len(told)} texts: {told}"
+            assert len(pieces(request, FENCE)) == told[0].count(FENCE) == 1, told[0]
+            missing = [fact for fact in facts if fact not in told[0]]
+            assert not missing, f"{missing} not in: {told[0]}"
 
-    def nothing_received(self, since: int, mark: str) -> None:
-        """AssertionError when a request since then holds the mark."""
+    def assert_not_told(self, since: int, mark: str) -> None:
+        """No request since then holds the mark, whatever it was for."""
         asked = self.room.model.requests()[since:]
         assert asked, "the model was asked nothing"
         assert [texts for request in asked if (texts := pieces(request, mark))] == []
@@ -72,3 +79,12 @@ class Memory:
     def prompted(self, prompt: str) -> list[Json]:
         """The requests that came of a prompt."""
         return [r for r in main_requests(self.room.model.requests()) if prompt in r["prompt"]]
+
+    def sessions(self, mark: str) -> list[Path]:
+        """The session pages that hold the mark."""
+        return [page for page in self.vault.glob("**/sessions/*.md") if mark in page.read_text("utf-8")]
+
+    def ended(self, agent: str) -> bool:
+        """Whether the product has seen a session of that agent end."""
+        answer = json.loads(self.room.finish([*VAULTD, "status", "--json"])[1])
+        return "SessionEnd" in answer["agents"].get(agent, {})
