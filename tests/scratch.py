@@ -74,7 +74,7 @@ class Scratch:
         return self.stores()
 
     def stores(self) -> Stores:
-        return open_stores(self.config, lambda: self.now, lambda: uuid.uuid4().hex)
+        return open_stores(self.config, lambda: self.now)
 
     def checkout(self, name: str = "project", remote: str = "") -> Path:
         """A git checkout with one commit."""

@@ -7,17 +7,29 @@ adds what only the agent's transcript tells, `render` puts prepared context into
 from __future__ import annotations
 
 import functools
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from vaultd.agents.model import Agent, EventSpec
 from vaultd.agents.normalise import Rejected, complete, normalise, reads_transcript
 from vaultd.agents.shapes import render
 from vaultd.agents.tables import parse_agent
 
-__all__ = ["Agent", "EventSpec", "Rejected", "complete", "load_agents", "normalise", "reads_transcript", "render"]
+__all__ = [
+    "Agent",
+    "EventSpec",
+    "Rejected",
+    "complete",
+    "load_agents",
+    "normalise",
+    "reads_transcript",
+    "recorded_session",
+    "render",
+]
 
 
 @functools.cache
@@ -30,3 +42,9 @@ def load_agents() -> Mapping[str, Agent]:
             raise ValueError(f"{path.name} describes {agent.id}")
         agents[agent.id] = agent
     return MappingProxyType(agents)
+
+
+def recorded_session() -> dict[str, Any]:
+    """A recorded session of one agent and the start of another's (`session`: steps of agent, event, payload; `next`)."""
+    data: dict[str, Any] = json.loads((Path(__file__).parent / "recorded/session.json").read_text("utf-8"))
+    return data

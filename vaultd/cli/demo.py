@@ -83,7 +83,7 @@ class Demo:
         init(config)
         (self._base / "home/vaultd-hook").write_bytes(hook_source())
         self._say(f"1. Made a vault: {config.vault}")
-        return open_stores(config, local_now, lambda: secrets.token_hex(16))
+        return open_stores(config, local_now)
 
     def _session(self, stores: Stores) -> None:
         """Pipe the recorded session into the hook."""
@@ -135,7 +135,9 @@ class Demo:
     def _next(self, stores: Stores) -> None:
         """Show what the next agent is given."""
         step = recorded_session()["next"]
-        text = self._await("the prepared text", lambda: self._hook(step))
+        prepared = stores.vault.room / "outbox/at"
+        self._await("the prepared text", lambda: list(prepared.rglob("claim")))
+        text = self._hook(step)
         title = stores.agents[step["agent"]].title
         self._say(f"7. A {title} session that starts in {self._base / 'project'} is given exactly this:")
         context = json.loads(text)["hookSpecificOutput"]["additionalContext"]

@@ -29,7 +29,7 @@ def run_hook(argv: list[str]) -> int:
     try:
         if len(argv) >= 2:
             _run(argv[0], argv[1])
-    except Exception:  # noqa: BLE001, S110  # fail open: no fault of ours may reach the agent
+    except Exception:  # noqa: BLE001  # fail open: no fault of ours may reach the agent
         pass
     return 0
 
@@ -102,16 +102,17 @@ def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head
     if found is None:
         return ""
     lines = (found / "claim").read_bytes().split(b"\n")
-    origin, pid, not_before = lines[2], int(lines[3] or 0), int(lines[4] or 0)
-    if (origin and origin in head) or (pid and _lives(pid)) or not_before > time.time():
+    origin, owner, not_before = lines[2], lines[3].split(), int(lines[4] or 0)
+    if (origin and origin in head) or _lives(owner) or not_before > time.time():
         return ""
     text = (found / shape).read_bytes()
     opened, accepted = Path(os.fsdecode(lines[0])), Path(os.fsdecode(lines[1]))
-    mark = room / "leases" / f"handoff-{opened.stem}"
-    fs.write_private(mark, b"")
+    mark = room / "inbox/tmp" / f"{int(time.time())}-{os.getpid()}"
+    fs.write_private(mark, f"vaultd-event 1\noffered={opened.stem}\n\n".encode())
     try:
         fs.move(opened, accepted)
     except OSError:
+        fs.remove(mark)
         return ""
     try:
         sys.stdout.buffer.write(text)
@@ -121,6 +122,7 @@ def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head
         fs.remove(mark)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nothing is flushed into the closed pipe at exit
         return ""
+    fs.remove(mark)
     return opened.stem
 
 
@@ -139,15 +141,15 @@ def _prepared(room: Path, root: bytes, cwd: bytes, gitfile: bytes) -> Path | Non
         sub = os.path.dirname(sub)  # noqa: PTH120
 
 
-def _lives(pid: int) -> bool:
-    """Whether a process of this number exists."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+def _lives(owner: list[bytes]) -> bool:
+    """Whether the client that a claim names (pid, start ticks, boot id) is still there."""
+    from vaultd.core.event import Process
+    from vaultd.engine.lifecycle import alive
+    from vaultd.engine.stores import boot_id
+
+    if len(owner) < 3:
         return False
-    except PermissionError:
-        return True
-    return True
+    return owner[2].decode() == boot_id() and alive(Process(int(owner[0]), int(owner[1]), owner[2].decode()))
 
 
 def _header(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import uuid
 from pathlib import Path
 
 from vaultd.config import Config, load
@@ -20,7 +19,7 @@ def configured(args: argparse.Namespace) -> Config:
 
 def opened(args: argparse.Namespace) -> Stores:
     """The stores of the configured vault. NoVaultError."""
-    return open_stores(configured(args), local_now, lambda: uuid.uuid4().hex)
+    return open_stores(configured(args), local_now)
 
 
 def here(stores: Stores) -> Project | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
 from dataclasses import dataclass
 
+from vaultd.agents import load_agents
 from vaultd.config import Config
 from vaultd.engine.install import hook_is_current
 from vaultd.engine.setup import hook_source
@@ -14,7 +14,6 @@ from vaultd.engine.status import status
 from vaultd.engine.stores import local_now, open_stores
 from vaultd.engine.wiring import is_wired
 from vaultd.errors import NoVaultError
-from vaultd.agents import load_agents
 
 __all__ = ["Finding", "examine"]
 
@@ -37,7 +36,7 @@ def examine(config: Config) -> list[Finding]:
     if not findings[0].ok:
         return findings
     try:
-        stores = open_stores(config, local_now, lambda: uuid.uuid4().hex)
+        stores = open_stores(config, local_now)
     except NoVaultError as error:
         return [*findings, Finding(False, str(error), "vaultd up")]
     findings.append(_writable(config))

@@ -192,6 +192,6 @@ class Daemon:
             step()
         except (OSError, VaultdError, ValueError) as error:
             self._passes.trouble(f"{getattr(step, '__name__', 'step')}: {error}")
-        except Exception:  # noqa: BLE001  # a fault of ours in one loop must not stop capture
+        except Exception:  # a fault of ours in one loop must not stop capture
             log.exception("a fault in %s", getattr(step, "__name__", "a step"))
             self._stopping.wait(1.0)

@@ -1,12 +1,11 @@
 """Handoffs: the folder is the state (`open`, `accepted`, `expired`), a change of state is one rename.
 
-A claim by a hook leaves a mark, `.vaultd/leases/handoff-<id>`, made before its rename, so that a claim whose hook died
-before it printed can be told from a file that a person dragged there.
+A hook that claims has its event, with `offered=<id>`, in `inbox/tmp` before it renames the page, and takes it away last: so
+a claim whose hook died before it printed can be told from a page that a person dragged there.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from vaultd.engine.projects import Project
 from vaultd.engine.revise import ATTEMPTS
 from vaultd.engine.stores import Stores
 from vaultd.errors import ConflictError, NotFoundError
-from vaultd.store import fs
 from vaultd.store.vault import Busy, Exists, Gone, Outcome, Refused, Value, Written
 
 __all__ = ["CLAIM_GRACE_S", "STATES", "Entry", "Handoffs", "Published"]
@@ -97,6 +95,7 @@ class Handoffs:
         entry = next((e for e in self.entries(place.folder) if e.id == handoff_id), None)
         path = f"{place.folder}/handoffs/open/{handoff_id}.md"
         if entry is None:
+            self.keep_folders(place.folder, done.written)
             self._outdate(place, handoff_id, final, cwd, done)
             if isinstance(self._stores.vault.create(path, text), Written):
                 done.written.add(path)
@@ -110,6 +109,12 @@ class Handoffs:
         if final:
             self._outdate(place, handoff_id, final, cwd, done)
         return done
+
+    def keep_folders(self, folder: str, written: set[str]) -> None:
+        """Make the folders of all states, each kept by git while it is empty: a hook renames into them."""
+        for state in STATES:
+            self._stores.vault.keep_folder(f"{folder}/handoffs/{state}")
+            written.add(f"{folder}/handoffs/{state}/.gitkeep")
 
     def accepted(self, handoff_id: str, by: str, at: datetime) -> Published:
         """A start event named this handoff: write by whom and when, expire the older ones that it outdates."""
@@ -136,7 +141,6 @@ class Handoffs:
             if isinstance(result, Busy):
                 done.postponed = True
                 return
-        fs.remove(self._mark(entry.id))
         if entry.automatic:
             for other in list(self.entries(entry.folder, "open")):
                 if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
@@ -153,19 +157,11 @@ class Handoffs:
     def return_unprinted(self) -> set[str]:
         """Claims whose hook died before it printed go back to open after a while; the vault paths that changed."""
         done = Published()
-        try:
-            marks = [e for e in os.scandir(self._stores.vault.room / "leases") if e.name.startswith("handoff-")]
-        except FileNotFoundError:
-            return set()
-        for mark in marks:
-            with suppress(FileNotFoundError):
-                if self._stores.clock().timestamp() - mark.stat().st_mtime < CLAIM_GRACE_S:
-                    continue
+        for handoff_id in self._stores.inbox.unprinted(self._stores.clock().timestamp() - CLAIM_GRACE_S):
             with suppress(NotFoundError):
-                entry = self.find(mark.name.removeprefix("handoff-"))
+                entry = self.find(handoff_id)
                 if entry.state == "accepted" and not entry.text("accepted_by"):
                     self._reopen(entry, done)
-            fs.remove(Path(mark.path))
         return done.written
 
     def change(self, handoff_id: str, state: str, values: Mapping[str, Value]) -> Entry:
@@ -238,10 +234,6 @@ class Handoffs:
             return None
         done.written |= {entry.path, path}
         return Entry(entry.id, state, path, entry.folder, entry.values)
-
-    def _mark(self, handoff_id: str) -> Path:
-        """The mark that a claiming hook leaves."""
-        return self._stores.vault.room / "leases" / f"handoff-{handoff_id}"
 
 
 def _covers(other: Entry, accepted: Entry) -> bool:

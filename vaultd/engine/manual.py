@@ -37,9 +37,11 @@ def begin(
     text = redact(manual_page(facts, summary, questions, next_steps, files), stores.config.rules)
     path = f"{project.folder}/handoffs/open/{identity}.md"
     with stores.write_lock:
+        written = {path}
+        Handoffs(stores).keep_folders(project.folder, written)
         if not isinstance(stores.vault.create(path, text), Written):
             raise ConflictError(f"{path} exists. Try again.")
-        _after(stores, project.folder, {path}, f"handoff {identity} by hand")
+        _after(stores, project.folder, written, f"handoff {identity} by hand")
     return identity
 
 

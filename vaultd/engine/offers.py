@@ -34,7 +34,7 @@ class _Candidate:
 
     entry: Entry
     origin: str
-    pid: int
+    owner: str
     not_before: int
 
     @property
@@ -44,7 +44,7 @@ class _Candidate:
             created = datetime.fromisoformat(self.entry.text("created")).timestamp()
         except ValueError:
             created = 0.0
-        return (not self.entry.automatic, self.pid == 0 and self.not_before == 0, created)
+        return (not self.entry.automatic, self.owner == "0" and self.not_before == 0, created)
 
 
 def event_map(agents: Iterable[Agent]) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Offers:
             open_path=str(vault.root / entry.path),
             accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md"),
             origin=candidate.origin,
-            pid=candidate.pid,
+            owner=candidate.owner,
             not_before=candidate.not_before,
         )
         return Offer(claim, texts)
@@ -121,16 +121,16 @@ class Offers:
         """What decides about an open handoff; None when it cannot be offered now."""
         origin = entry.text("from_session")
         if not entry.provisional:
-            return _Candidate(entry, origin, 0, 0)
+            return _Candidate(entry, origin, "0", 0)
         sid = Sid(entry.id.partition("-g")[0])
         agent = self._stores.agents.get(entry.text("from_agent"))
         events = [o.event for o in self._stores.inbox.observations(SessionName(entry.text("from_agent"), sid))]
         if agent is None or not events:
-            return _Candidate(entry, origin, 0, 0)
+            return _Candidate(entry, origin, "0", 0)
         client = last_client(events)
         if client is not None and agent.client.hook_process_is_client:
             there = client.boot == self._stores.boot and alive(client)
-            return _Candidate(entry, origin, client.pid if there else 0, 0)
+            return _Candidate(entry, origin, f"{client.pid} {client.start} {client.boot}" if there else "0", 0)
         return self._settling(entry, origin, events, agent.client.settle_s or _UNKNOWN_CLIENT_SETTLE_S)
 
     @staticmethod
@@ -140,7 +140,7 @@ class Offers:
         prompts = [e.at for e in events if e.kind is Kind.PROMPT and not e.subagent]
         if not ends or (prompts and prompts[-1] > ends[-1]):
             return None
-        return _Candidate(entry, origin, 0, int(ends[-1].timestamp()) + settle_s)
+        return _Candidate(entry, origin, "0", int(ends[-1].timestamp()) + settle_s)
 
     def _checkouts(self, project: Project) -> set[str]:
         """Absolute main checkout paths of a project that were seen on this machine."""

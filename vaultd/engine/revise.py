@@ -11,7 +11,7 @@ from vaultd.core.render import PageFacts, is_unedited, resumed_section, session_
 from vaultd.core.sanitize import Clean, line, redact
 from vaultd.core.session import Digest, digest
 from vaultd.engine.stores import Stores
-from vaultd.store.vault import Value, Busy, PageFile, Refused, Written
+from vaultd.store.vault import Busy, PageFile, Refused, Value, Written
 
 __all__ = ["ATTEMPTS", "Revised", "own_values", "revise_session_page"]
 

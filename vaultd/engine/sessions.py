@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from vaultd.core.event import Kind
 from vaultd.core.handoff import HandoffFacts, handoff_page
 from vaultd.core.observation import Observation
-from vaultd.core.render import PageFacts, session_page
+from vaultd.core.render import PageFacts
 from vaultd.core.sanitize import line, redact
 from vaultd.core.session import Digest, digest
 from vaultd.engine.handoffs import Handoffs
@@ -84,6 +84,8 @@ class Sessions:
             result.written |= self._handoffs.give_back(f"{name}")
         if isinstance(place, Project):
             result.project = place
+            if result.written:
+                result.written.add(f"{place.folder}/project.md")
         return result
 
     def _page(

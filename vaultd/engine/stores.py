@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +56,12 @@ class Stores:
         return Lock(self.vault.room / "daemon.lock")
 
 
-def open_stores(config: Config, clock: Clock, new_id: Callable[[], str]) -> Stores:
+def random_project_id() -> str:
+    """An id for a project that nothing identifies: `p-` and twelve hex digits."""
+    return "p-" + secrets.token_hex(6)
+
+
+def open_stores(config: Config, clock: Clock, new_id: Callable[[], str] = random_project_id) -> Stores:
     """Open the configured vault. NoVaultError when it does not exist or is away."""
     root = config.vault
     vault = Vault(root)

@@ -131,6 +131,27 @@ class Inbox:
             fs.remove(self.new / key)
             fs.remove(self.tmp / key)
 
+    def unprinted(self, before: float) -> list[str]:
+        """Handoffs that hooks meant to claim whose events were never delivered and are older than `before` (epoch)."""
+        found = []
+        try:
+            entries = list(os.scandir(self.tmp))
+        except FileNotFoundError:
+            return []
+        for entry in entries:
+            try:
+                if not entry.is_file(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_mtime > before:
+                    continue
+                with open(entry.path, "rb") as file:
+                    head = file.read(64 * 1024).partition(b"\n\n")[0]
+            except OSError:
+                continue
+            for row in head.split(b"\n"):
+                name, equals, value = row.partition(b"=")
+                if equals and name in (b"offered", b"handoff"):
+                    found.append(value.decode("utf-8", "replace"))
+        return found
+
     def sync(self) -> None:
         """Make everything written so far on this file system durable (one call for a whole batch)."""
         fs.sync_filesystem(self.new)

@@ -6,7 +6,7 @@
     at/<checkout>/<subdir>/@vaultd/<shape>   the exact bytes that it is given then
 
 `at` mirrors absolute paths. A claim's lines: the open handoff's path, its path once accepted, the native id of the session
-that left it, the pid of that session's client (0 when it needs not be checked), the epoch second before which it is not
+that left it, that session's client (pid, start ticks, boot id; 0 when it needs not be checked), the epoch second before which it is not
 offered. Order of writing: prepared texts first, the claim last; of removal: the claim first.
 """
 
@@ -26,17 +26,17 @@ _FOLDER = "@vaultd"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What stands in a claim file: absolute paths, native id, pid or 0, epoch seconds or 0."""
+    """What stands in a claim file: absolute paths, native id, owner, epoch seconds or 0."""
 
     open_path: str
     accepted_path: str
     origin: str
-    pid: int = 0
+    owner: str = "0"
     not_before: int = 0
 
     def encode(self) -> bytes:
         """The file's five lines."""
-        text = f"{self.open_path}\n{self.accepted_path}\n{self.origin}\n{self.pid}\n{self.not_before}\n"
+        text = f"{self.open_path}\n{self.accepted_path}\n{self.origin}\n{self.owner}\n{self.not_before}\n"
         return os.fsencode(text)
 
 

@@ -1,0 +1,38 @@
+"""Take vaultd out of the agents' configuration and remove everything outside the vault. The vault itself stays."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultd.cli.terminal import Terminal
+
+HELP = "take everything outside the vault away again"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("--apply", action="store_true", help="do it (without: print what would be done)")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Print the plan, or carry it out."""
+    from vaultd.agents import load_agents
+    from vaultd.cli.opening import configured
+    from vaultd.engine.install import apply
+    from vaultd.engine.stores import local_now
+    from vaultd.engine.uninstall import uninstall_plan
+
+    config = configured(args)
+    plan = uninstall_plan(load_agents().values(), config.places, config.environ)
+    if not plan.empty:
+        terminal.say(plan.text.rstrip("\n"))
+    if args.apply:
+        for text in apply(plan, config.places, local_now()):
+            terminal.say(text)
+    elif not plan.empty:
+        terminal.say("Nothing was changed. Add --apply to do it.")
+    for note in plan.notes:
+        terminal.say(note)
+    return 0
