@@ -18,7 +18,7 @@ from tests.agents.recorded import an
 from tests.agents.test_jsontext import calm, commented, laid_out, plain, values
 from vaultd.agents import load_agents
 from vaultd.agents.hookfile import added, command_line, entries, later_groups, removed, snippet
-from vaultd.agents.jsontext import JsonError
+from vaultd.agents.jsontext import JsonError, Text
 
 HOOK = Path("/home/dev/.local/share/vaultd/vaultd-hook")
 OTHER = {"matcher": "Bash", "hooks": [{"type": "command", "command": "notify vaultd-hook codex Stop"}]}
@@ -79,6 +79,18 @@ def test_an_old_path_is_mended_in_place_and_double_or_retired_entries_go() -> No
     assert later_groups(CODEX, mended) == ("Stop",)
 
 
+def test_an_edit_that_went_wrong_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps({"model": "opus", "hooks": {"Stop": [OTHER]}})
+    whole = added(CLAUDE, text, HOOK)
+    append, drop = Text.append, Text.drop
+    monkeypatch.setattr(Text, "append", lambda *args: append(*args).replace("opus", "sonnet"))
+    with pytest.raises(JsonError, match="what others wrote"):
+        added(CLAUDE, text, HOOK)
+    monkeypatch.setattr(Text, "drop", lambda *args: drop(*args).replace("notify", "nothing"))
+    with pytest.raises(JsonError, match="what others wrote"):
+        removed(CLAUDE, whole)
+
+
 def test_a_timeout_or_matcher_that_a_person_changed_stays() -> None:
     text = added(CODEX, "", HOOK).replace('"timeout": 10', '"timeout": 12')
     assert added(CODEX, text, HOOK) == text
@@ -96,7 +108,7 @@ def test_our_handler_in_a_group_of_others_goes_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "7", '{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": null}', '{"hooks": {}, "hooks": {}}', 
+    ["[]", "7", '{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": null}', '{"hooks": {}, "hooks": {}}',
      '{"a": 1,}', "{", "// note\n{}"]
 )  # fmt: skip
 def test_a_file_that_cannot_be_edited_safely_is_refused(text: str) -> None:

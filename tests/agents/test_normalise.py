@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.agents.recorded import KEY, NOW, an, delivery, payload, recordings
 from vaultd.agents import Rejected, complete, load_agents, normalise
-from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, Process
+from vaultd.core.event import CLOSE_EVENT, Delivery, Event, FileTouch, Kind, Process
 from vaultd.core.ids import Key, session_id
 
 BOOT = "3f3c0c4e-6f0e-4a63-9a3e-0b8f0a1f2d3c"
@@ -160,6 +160,20 @@ def test_an_edits_error_never_quotes_the_file() -> None:
     own = made("claude-code", "PostToolUseFailure", {**item, "error": answer}).tool
     assert batch is not None and own is not None
     assert batch.error == own.error == "String to replace not found in file."
+
+
+def test_of_any_other_failed_call_only_the_first_line_is_kept() -> None:
+    data = {"tool_name": "Edit", "tool_input": {"file_path": "/w/a"}, "error": "Not unique\nmatch: password = hunter2"}
+    call = made("claude-code", "PostToolUseFailure", data).tool
+    assert call is not None and (call.error, call.output) == ("Not unique", "")
+
+
+def test_a_patch_by_the_shell_is_an_edit_without_output() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
+    data = {"tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{patch}\nEOF"}}
+    call = made("codex", "PostToolUse", {**data, "tool_response": "error: x = 2"}).tool
+    assert call is not None
+    assert (call.family, call.files, call.command, call.output) == ("edit", (FileTouch("a.py", "edit"),), "", "")
 
 
 def test_a_failing_reader_keeps_its_complaint_and_not_the_file() -> None:

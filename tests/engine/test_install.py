@@ -85,12 +85,12 @@ def test_a_plan_changes_nothing_and_says_what_it_would(agent: Agent, tmp_path: P
 @BY_ID
 def test_it_is_the_plan_that_is_carried_out_and_twice_is_once(agent: Agent, tmp_path: Path) -> None:
     where = home(tmp_path)
-    path = put(file_of(agent, where), b'{\n    "model": "x"\n}\n', 0o640)
+    path = put(file_of(agent, where), b'{\n    "model": "x"\n}\n', 0o664)
     plan = install_plan(agent, where, {})
     refresh_hook(SCRIPT, where)
     apply(plan, where, NOW)
     assert path.read_bytes() == plan.changes[0].after
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
     backup = path.with_name(f"{path.name}.bak-{int(NOW.timestamp())}")
     assert backup.read_bytes() == b'{\n    "model": "x"\n}\n'
     after = tree(where.home)
