@@ -12,7 +12,6 @@ from typing import TypeAlias
 from vaultd.store.fs import Revision
 
 __all__ = [
-    "CONTROL",
     "Busy",
     "Diverged",
     "Exists",
@@ -25,10 +24,21 @@ __all__ = [
     "Refused",
     "Scan",
     "Written",
+    "flaw_of",
 ]
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What no page's path may hold: control characters, line separators, and bytes that are not UTF-8 (as surrogates)."""
+
+
+def flaw_of(rel: str) -> str | None:
+    """Why `rel` cannot be a path inside a vault, in words for the person; None when it can be one."""
+    segments = rel.split("/")
+    if _CONTROL.search(rel) or any(not part or part.startswith(".") for part in segments):
+        return f"{rel!r} is not a path inside the vault. Give it from the vault's root, as in notes/x.md."
+    if any(len(part.encode()) > 255 for part in segments) or len(rel.encode()) > 3000:
+        return f"{rel[:60]!r}... is too long for a file name. Shorten it."
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,7 @@ class Scan(Iterator[PageStat]):
                     page = name[-3:].lower() == ".md"
                     if not page and not entry.is_dir(follow_symlinks=False):
                         continue
-                    if CONTROL.search(name):
+                    if _CONTROL.search(name):
                         self.unnameable += 1
                     elif page and entry.is_file(follow_symlinks=False):
                         with contextlib.suppress(FileNotFoundError):

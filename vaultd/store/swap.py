@@ -37,7 +37,7 @@ from vaultd.store.fs import Revision
 from vaultd.store.lease import Hold
 from vaultd.store.retired import PIN, Retired, age, inode, open_plain, prepare, put_under, read_all, revisions_of, short
 
-__all__ = ["Batch", "Change", "SwapResult", "rescue", "swap", "swap_many"]
+__all__ = ["QUIET", "Batch", "Change", "SwapResult", "rescue", "swap", "swap_many"]
 
 QUIET = 0.5
 """Seconds for which an inode that was taken out of its place keeps a name."""
@@ -166,8 +166,9 @@ class Batch:
         for one in self._retired:
             os.close(one.handle)
         self._retired.clear()
-        for number in list(self._ours):
-            self._disown(number)
+        for pin, _ in self._ours.values():
+            os.close(pin)
+        self._ours.clear()
 
     def resume(self, temp: Path) -> None:
         """Settle one file that a batch which was cut off left; see `rescue`."""
@@ -245,7 +246,6 @@ class Batch:
         while True:
             number = os.fstat(handle).st_ino
             placed[number] = (handle, known or frozenset({short(fs.revision(read_all(handle)))}))
-            self._disown(number)
             came_out = put_under(hand, target)
             if not came_out:
                 break
@@ -266,13 +266,9 @@ class Batch:
     def _own(self, pin: int, revision: Revision) -> None:
         """The inode that `pin` is open on was written by us, with this revision."""
         number = os.fstat(pin).st_ino
-        self._disown(number)
-        self._ours[number] = (pin, revision)
-
-    def _disown(self, number: int) -> None:
-        """The inode no longer counts as ours: it holds a person's text, or the batch is over."""
         if number in self._ours:
-            os.close(self._ours.pop(number)[0])
+            os.close(self._ours[number][0])
+        self._ours[number] = (pin, revision)
 
     def _keep(self, one: Retired, text: str) -> None:
         """Give a person's text a visible name beside its page; one that stands there already is not doubled."""

@@ -21,7 +21,6 @@ from vaultd.errors import RefusedError
 from vaultd.store import fs
 from vaultd.store.fs import Revision
 from vaultd.store.pages import (
-    CONTROL,
     Busy,
     Diverged,
     Exists,
@@ -34,9 +33,9 @@ from vaultd.store.pages import (
     Refused,
     Scan,
     Written,
+    flaw_of,
 )
-from vaultd.store.swap import Batch, Change, SwapResult, rescue
-
+from vaultd.store.swap import QUIET, Batch, Change, SwapResult, rescue
 
 __all__ = [
     "SENTINEL",
@@ -72,13 +71,14 @@ class Vault:
     With `sync` False the bytes of a page are still synced before it gets its name, but not the name: the caller ends a
     batch with one `sync_all`. Making the object makes nothing and does not fail: a vault may be away.
 
-    A change to a page that exists takes half a second (store/swap.py says why); `together` makes one wait of many.
+    A change to a page that exists takes `quiet` seconds (store/swap.py says why); `together` makes one wait of many.
     """
 
-    def __init__(self, root: Path, *, sync: bool = True) -> None:
+    def __init__(self, root: Path, *, sync: bool = True, quiet: float = QUIET) -> None:
         self.root = Path(os.path.abspath(root))  # noqa: PTH100 - absolute, but a symlinked root stays the name it has
         self.room = self.root / ".vaultd"
         self._sync = sync
+        self._quiet = quiet
         self._seen: tuple[int, str] | None = None
         self._batch: Batch | None = None
         self._changed: dict[Path, str] = {}
@@ -113,7 +113,7 @@ class Vault:
         first, _, rest = text.partition("\n")
         found = rest.partition("\n")[0].strip()
         if first != SENTINEL or not _ID.match(found):
-            newer = first.startswith("vaultd-vault ")
+            newer = first != SENTINEL and first.startswith("vaultd-vault ")
             return Presence(False, "it was made by a newer vaultd" if newer else "its sentinel is damaged")
         if self._seen is None:
             self._seen = (device, found)
@@ -129,13 +129,9 @@ class Vault:
         Refused: absolute paths, `..`, empty and hidden segments (a dot first), control characters, names longer
         than a file system takes, and whatever symlinks lead out of the vault or into a hidden folder.
         """
-        segments = rel.split("/")
-        if not rel or CONTROL.search(rel) or any(not part or part.startswith(".") for part in segments):
-            raise RefusedError(
-                f"{rel!r} is not a path inside the vault. Give it from the vault's root, as in notes/x.md."
-            )
-        if any(len(part.encode()) > 255 for part in segments) or len(rel.encode()) > 3000:
-            raise RefusedError(f"{rel[:60]!r}... is too long for a file name. Shorten it.")
+        flaw = flaw_of(rel)
+        if flaw is not None:
+            raise RefusedError(flaw)
         root = os.path.realpath(self.root)
         real = os.path.realpath(os.path.join(root, rel))  # noqa: PTH118 - with realpath, on text
         inside = real[len(root) :].split("/")[1:] if real.startswith(root.rstrip("/") + "/") else []
@@ -263,7 +259,7 @@ class Vault:
         Each of them answers at once. The list, complete when the block has ended, names the pages whose Written did not
         stand because somebody was saving them at that moment.
         """
-        with Batch(sync=self._sync) as self._batch:
+        with Batch(quiet=self._quiet, sync=self._sync) as self._batch:
             undone: list[Diverged | Busy] = []
             try:
                 yield undone
@@ -286,19 +282,15 @@ class Vault:
             self._changed[change.path] = rel
             result = self._batch.swap(change)
         else:
-            with Batch(sync=self._sync) as batch:
+            with Batch(quiet=self._quiet, sync=self._sync) as batch:
                 result = batch.swap(change)
             if change.path in batch.undone:
                 return self._undone(batch, change.path, rel)
-        match result:
-            case SwapResult.WRITTEN:
-                return Written(rel, fs.revision(data))
-            case SwapResult.DIVERGED:
-                return Diverged(rel)
-            case SwapResult.BUSY:
-                return Busy(rel)
-            case SwapResult.GONE:
-                return Gone(rel)
+        if result is SwapResult.WRITTEN:
+            return Written(rel, fs.revision(data))
+        if result is SwapResult.DIVERGED:
+            return Diverged(rel)
+        return Busy(rel) if result is SwapResult.BUSY else Gone(rel)
 
     def _undone(self, batch: Batch, path: Path, rel: str) -> Diverged | Busy:
         if batch.undone[path] is SwapResult.BUSY:
