@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from vaultd.agents.commands import (
     complaints,
+    hides_exit_code,
     is_patch,
     is_test_run,
     looks_failed,
@@ -83,6 +84,8 @@ def test_commands_that_do_not(command: str) -> None:
         "go test ./...",
         "cargo nextest run",
         "make check",
+        "cd app && ./scripts/run-tests.sh -v",
+        "bash tests/unit_test.sh",
         "tox -e py",
     ],
 )
@@ -93,6 +96,13 @@ def test_test_runs(command: str) -> None:
 @pytest.mark.parametrize("command", ["echo hi", "git commit -m 'fix'", "make all", "npm install; echo test"])
 def test_other_runs(command: str) -> None:
     assert not is_test_run(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "hides"), [("make | tail", True), ("make || true", True), ("a; b", True), ("make all", False)]
+)
+def test_an_exit_code_may_be_another_commands(command: str, hides: bool) -> None:
+    assert hides_exit_code(command) is hides
 
 
 def test_a_patch_names_its_files() -> None:

@@ -185,8 +185,8 @@ def test_a_failing_reader_keeps_its_complaint_and_not_the_file() -> None:
 
 
 def test_what_a_successful_command_printed_is_dropped_unless_it_ran_tests() -> None:
-    def output(command: str) -> str:
-        response = {"stdout": "12 passed", "stderr": ""}
+    def output(command: str, printed: str = "12 passed") -> str:
+        response = {"stdout": printed, "stderr": ""}
         data = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": response}
         call = made("claude-code", "PostToolUse", data).tool
         assert call is not None
@@ -194,6 +194,10 @@ def test_what_a_successful_command_printed_is_dropped_unless_it_ran_tests() -> N
 
     assert output("cargo build") == ""
     assert output("pytest -q | tail -5") == "12 passed"
+    assert output("make", "error: no rule") == ""
+    assert output("make | tail -5", "error: no rule") == "error: no rule"
+    assert output("make | tail -5", "fine") == ""
+    assert output("cat log | tail -5", "error: no rule") == ""
 
 
 def test_a_command_that_is_no_failure_has_an_open_outcome() -> None:

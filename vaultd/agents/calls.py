@@ -2,7 +2,7 @@
 
 Contents of files stay out: of a patch only the names in its header lines are read, output is kept for shell commands
 only, and of those only where it says something about success: a failed call, a test run, or an outcome that is not
-known and a text that looks like failure. Of a failed call that is no shell command the first line of the message is
+certain and a text that looks like failure. Of a failed call that is no shell command the first line of the message is
 kept; further ones may quote the file.
 """
 
@@ -83,7 +83,8 @@ def _settled(call: ToolCall, exit_code: int | None, ok: bool | None) -> ToolCall
     shown = commands.complaints(call.output) if reads else call.output
     if ok is False:
         return replace(call, output="" if reads else shown, error=commands.telling_line(shown))
-    tells = commands.is_test_run(call.command) or (ok is None and commands.looks_failed(shown))
+    unsure = ok is None or commands.hides_exit_code(call.command)
+    tells = commands.is_test_run(call.command) or (unsure and commands.looks_failed(shown))
     return replace(call, output=shown if tells else "")
 
 

@@ -14,6 +14,7 @@ from vaultd.core.event import FileTouch
 
 __all__ = [
     "complaints",
+    "hides_exit_code",
     "is_patch",
     "is_test_run",
     "looks_failed",
@@ -49,6 +50,7 @@ _TEST_RUN = re.compile(
     r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|bats|nextest)\b"
     r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|dotnet|mix|swift|flutter|playwright|mvn|mvnw|gradle|gradlew|make|just|rake)"
     r"\b[^\n;&|]*\b(?:test|tests|check|spec)\b"
+    r"|(?:^|[;&|\n])\s*(?:(?:sh|bash)\s+)?(?:[^\s;&|]*/)?[\w-]*tests?(?:\.\w+)?(?=\s|\Z)"
 )
 _FAILED = re.compile(
     r"(?im)\b(?:errors?|failed|failures?|fatal|exception|traceback|panic|panicked|denied|refused|not found|no such file"
@@ -104,6 +106,11 @@ def prints_files(command: str) -> bool:
 def is_test_run(command: str) -> bool:
     """Whether a command runs tests, so that what it printed is its result."""
     return _TEST_RUN.search(without_bodies(command)[:_PARSED]) is not None
+
+
+def hides_exit_code(command: str) -> bool:
+    """Whether the exit code of a command may be another part's than the one that failed: a pipe, `||`, a list."""
+    return re.search(r"[|;\n]", without_bodies(command)) is not None
 
 
 def looks_failed(output: str) -> bool:
