@@ -1,0 +1,228 @@
+"""Commits beside a person who stages, merges, rebases and signs.
+
+What is committed: the paths that are named, as they lie in the work tree, and nothing else. `git commit --only` keeps
+whatever the person has staged out of the commit and in the index; paths with staged changes are left for the person.
+The person's filters and line-end settings apply, hooks and signing do not. Nothing is committed in the middle of a
+merge or the like, and no git process outlives its time.
+
+A new path has to be known to git before `--only` takes it, so a commit has two steps:
+
+    git killed in     leaves                                          mended by
+    add -N            perhaps a lock                                  a stale lock is removed by the next commit
+    (between)         entries without content ("intent to add"),      taken out again at once; by the next commit if
+                      which no commit of the person's takes           this process died too
+    commit            as above, or HEAD ahead of the index            index entries that lag behind our own commit are
+                                                                      set to HEAD together with the lock's removal
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from vaultd.errors import RefusedError
+from vaultd.store import gitdir, gitlocks
+from vaultd.store.gitanswers import Ran, Status, locked_path, passing, says_nothing, standstill, words
+from vaultd.store.gittree import WorkTree, joined
+
+if TYPE_CHECKING:
+    from vaultd.core.sanitize import Clean
+
+__all__ = ["AUTHOR", "Blocked", "Committed", "Committer", "Failed", "Nothing", "Outcome"]
+
+AUTHOR = ("vaultd", "vaultd@localhost")
+"""Name and address that vaultd's commits carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit was made. `staged`: paths left to the person, who has them in the index; `ignored`: by .gitignore."""
+
+    sha: str
+    paths: tuple[str, ...]
+    staged: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """There was nothing to commit: a success. The left-out paths as in `Committed`."""
+
+    staged: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The person is in the middle of something; come back when they are done."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """git could not do it, or not in time; the pages are as they were. Come back later."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Committed | Nothing | Blocked | Failed
+"""What became of a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """Something that goes by itself stood in the way."""
+
+    reason: str
+
+
+class Committer:
+    """Commits named paths of a work tree; `patience`: seconds for which a lock of somebody else's is waited for."""
+
+    def __init__(self, tree: WorkTree, patience: float, now: Callable[[], float]) -> None:
+        self._tree = tree
+        self._patience = patience
+        self._now = now
+
+    def commit(self, paths: Iterable[str], message: Clean) -> Outcome:
+        """Commit these paths, deleted ones included, as they lie in the work tree.
+
+        Paths are relative to the vault; RefusedError for one that leads out of it or into `.vaultd` or `.git`. Those
+        that have not changed are passed over. See the module for what a killed git leaves.
+        """
+        wanted = [_checked(path) for path in dict.fromkeys(paths)]
+        if not wanted:
+            return Nothing()
+        intents: set[str] = set()
+        deadline, pause = time.monotonic() + self._patience, 0.05
+        try:
+            while True:
+                outcome = self._attempt(wanted, message, intents)
+                if not isinstance(outcome, _Passing):
+                    return outcome
+                if time.monotonic() + pause > deadline:
+                    return Failed(outcome.reason)
+                time.sleep(pause)
+                pause = min(2 * pause, 1.0)
+        finally:
+            self._withdraw(intents)
+
+    def _attempt(self, wanted: Sequence[str], message: Clean, intents: set[str]) -> Outcome | _Passing:
+        """One try. `intents` is kept to the paths that git knows only by us."""
+        place = self._tree.place()
+        if place is None:
+            return Failed("the vault is not a git repository")
+        self._clear_locks(place)
+        status = self._tree.status(wanted)
+        if isinstance(status, Ran):
+            return _failure(status, "git status")
+        if blocked := self._tree.blocked(place, status):
+            return Blocked(blocked)
+        by_path = {change.path: change for change in status.changes}
+        found = [by_path[path] for path in wanted if path in by_path]
+        staged = tuple(change.path for change in found if change.staged)
+        ignored = self._ignored([path for path in wanted if path not in by_path])
+        todo = [change for change in found if not change.staged]
+        if not todo:
+            return Nothing(staged, ignored)
+        if new := [change.path for change in todo if not change.known]:
+            added = self._change_index(place, new, "add", "-N")
+            if not added.ok:
+                return _failure(added, "git add")
+            intents.update(new)
+        outcome = self._record(place, [change.path for change in todo], message)
+        if isinstance(outcome, Committed):
+            intents.difference_update(outcome.paths)
+        return replace(outcome, staged=staged, ignored=ignored) if isinstance(outcome, Committed | Nothing) else outcome
+
+    def _record(self, place: gitdir.GitDir, paths: Sequence[str], message: Clean) -> Outcome | _Passing:
+        """The commit itself."""
+        flags = ("-q", "--no-verify", "--no-status", "--no-gpg-sign", "--cleanup=whitespace")
+        ran = self._change_index(place, paths, "commit", "--only", *flags, "-m", message)
+        if ran.ok:
+            return Committed(self._tree.head() or "", tuple(paths))
+        return Nothing() if says_nothing(ran) else _failure(ran, "git commit")
+
+    def _change_index(self, place: gitdir.GitDir, paths: Sequence[str], *args: str) -> Ran:
+        """Run a command that changes the index on exactly these paths; what a killed one leaves is put right."""
+        ran = self._tree.with_paths(paths, *args)
+        if ran.late or ran.code < 0:
+            gitlocks.clear_stale(self._tree.locks(place), self._tree.root, self._now(), older_than_s=0)
+            self._withdraw(paths)
+        return ran
+
+    def _withdraw(self, paths: Iterable[str]) -> None:
+        """Set the index entries of paths that the person has not staged to what HEAD has; tried a few times.
+
+        Only the index is written: no file of the work tree is looked at, so that no filter runs.
+        """
+        names = sorted(paths)
+        for pause in (0.0, 0.1, 0.3, 1.0) if names else ():
+            time.sleep(pause)
+            entries = self._tree.entries(names)
+            gone = [name for name in names if name not in entries]
+            lines = b"".join(entries[name] + b"\0" for name in names if name in entries)
+            runs = [
+                self._tree.git("update-index", "--force-remove", "-z", "--stdin", stdin=joined(gone), locks=True),
+                self._tree.git("update-index", "-z", "--index-info", stdin=lines, locks=True),
+            ]
+            if not any(passing(ran) for ran in runs):
+                return
+
+    def _clear_locks(self, place: gitdir.GitDir) -> None:
+        """Remove locks of a git that died, and bring the index up to a commit of ours that it may have died in."""
+        locks = self._tree.locks(place)
+        if not locks or not gitlocks.clear_stale(locks, self._tree.root, self._now()):
+            return
+        gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
+        commit = self._tree.git("cat-file", "commit", "HEAD")
+        if f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]:
+            self._withdraw(self._lagging(commit.out))
+
+    def _lagging(self, commit: bytes) -> set[str]:
+        """Paths of the last commit whose index entries are still those of the commit before."""
+        parents = [line[7:].decode() for line in commit.split(b"\n") if line.startswith(b"parent ")]
+        before = parents[0] if parents else self._tree.git("hash-object", "-t", "tree", "--stdin").out.decode().strip()
+        touched = self._names("diff-tree", "-r", "--no-commit-id", "--root", "HEAD")
+        differing = self._names("diff-index", "--cached", "--ita-invisible-in-index", before)
+        status = self._tree.status()
+        staged = {change.path for change in status.changes if change.staged} if isinstance(status, Status) else set()
+        return (touched & staged) - differing
+
+    def _names(self, *args: str) -> set[str]:
+        ran = self._tree.git(args[0], "-z", "--name-only", "--no-renames", *args[1:])
+        return {os.fsdecode(name) for name in ran.out.split(b"\0") if name}
+
+    def _ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the paths that exist, that git does not know and is told to ignore."""
+        there = [path for path in paths if os.path.lexists(f"{self._tree.root}/{path}")]
+        if not there:
+            return ()
+        # With `./` no name is taken for a pattern.
+        ran = self._tree.git("check-ignore", "-z", "--stdin", stdin=joined(f"./{path}" for path in there))
+        names = {os.fsdecode(name).removeprefix("./") for name in ran.out.split(b"\0")}
+        return tuple(path for path in there if path in names)
+
+
+def _failure(ran: Ran, doing: str) -> Blocked | Failed | _Passing:
+    """What a failed run means."""
+    if standstill(ran):
+        return Blocked("the vault's repository is in the middle of a merge or the like")
+    if passing(ran):
+        lock = locked_path(ran)
+        return _Passing(f"another git holds {lock}" if lock else words(ran, doing))
+    return Failed(words(ran, doing))
+
+
+def _checked(path: str) -> str:
+    """The path, if it is plainly one of the vault's."""
+    names = path.split("/")
+    if not path or "\0" in path or any(name in ("", ".", "..") for name in names):
+        raise RefusedError(f"{path!r} is not a path inside the vault.")
+    if names[0] == ".vaultd" or any(name.lower() == ".git" for name in names):
+        raise RefusedError(f"{path!r} is never committed.")
+    return path

@@ -1,0 +1,89 @@
+"""A work tree as git shows it: its place, its status, what stands in the way of a commit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from vaultd.store import gitdir, gitlocks
+from vaultd.store.gitanswers import Ran, Status, parse_status
+
+__all__ = ["Git", "WorkTree", "joined"]
+
+_LITERAL = "--literal-pathspecs"  # not by environment: check-ignore refuses to run with it
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_ARGUMENTS = 100_000  # bytes of paths that are given to git as arguments; more, and the whole tree is looked at
+
+
+class Git(Protocol):
+    """Runs git in the work tree; `patience`: how many times the usual time it has, `locks`: it changes the index."""
+
+    def __call__(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
+        """Run git with these arguments to its end."""
+
+
+class WorkTree:
+    """The work tree whose top is `root`, a path without symlinks."""
+
+    def __init__(self, root: str, git: Git) -> None:
+        self.root = root
+        self.git = git
+
+    def place(self) -> gitdir.GitDir | None:
+        """The repository of the vault itself, not of a folder around it."""
+        place = gitdir.locate(self.root)
+        return place if place is not None and place.top == self.root else None
+
+    def status(self, paths: Sequence[str] = (), untracked: bool = True) -> Status | Ran:
+        """The status of these paths or of the whole tree; the run itself when it failed."""
+        which = paths if sum(len(path) + 1 for path in paths) < _ARGUMENTS else ()
+        kind = "all" if untracked else "no"
+        flags = ("--porcelain=v2", "--branch", "-z", "--no-renames", "--no-ahead-behind", f"--untracked-files={kind}")
+        ran = self.git(_LITERAL, "status", *flags, "--", *which, patience=1 + len(paths) / 1000)
+        return parse_status(ran.out) if ran.ok else ran
+
+    def head(self) -> str | None:
+        """The last commit; None before the first one or without a repository."""
+        ran = self.git("rev-parse", "-q", "--verify", "HEAD^{commit}")
+        return ran.out.decode("ascii").strip() if ran.ok else None
+
+    def entries(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Those of the paths that the last commit has: path to its line as `git update-index --index-info` reads it."""
+        which = paths if sum(len(path) + 1 for path in paths) < _ARGUMENTS else ()
+        ran = self.git(_LITERAL, "ls-tree", "-r", "-z", "HEAD", "--", *which)
+        lines = {os.fsdecode(line.partition(b"\t")[2]): line for line in ran.out.split(b"\0") if line}
+        return {path: lines[path] for path in paths if path in lines}
+
+    def blocked(self, place: gitdir.GitDir, status: Status) -> str | None:
+        """What the person is in the middle of."""
+        if busy := gitdir.obstacle(place.own):
+            return f"{busy} in the vault's repository"
+        if status.branch is None:
+            return "HEAD is detached in the vault's repository; check a branch out"
+        conflicts = self.git("ls-files", "--unmerged", "-z")
+        return "paths are in conflict in the vault's repository" if conflicts.out else None
+
+    def held(self, place: gitdir.GitDir, now: float) -> str | None:
+        """The lock that a living git holds."""
+        for lock in self.locks(place):
+            with contextlib.suppress(OSError):
+                age = now - lock.stat().st_mtime
+                if age < gitlocks.STALE_AFTER_S or gitlocks.is_live(lock, self.root):
+                    return f"another git is at work in the vault ({lock.name} is held)"
+        return None
+
+    def locks(self, place: gitdir.GitDir) -> list[Path]:
+        """Lock files that stand in the way of a commit."""
+        return gitlocks.held_locks(place.own, place.common, gitdir.branch(place.own))
+
+    def with_paths(self, paths: Sequence[str], *args: str) -> Ran:
+        """Run a command that changes the index on exactly these paths."""
+        return self.git(_LITERAL, *args, *_FROM_STDIN, stdin=joined(paths), patience=1 + len(paths) / 1000, locks=True)
+
+
+def joined(paths: Iterable[str]) -> bytes:
+    """Paths as git reads them from its standard input."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
