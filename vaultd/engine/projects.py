@@ -94,6 +94,7 @@ class Projects:
         self._host = host
         self._pages: dict[str, tuple[PageStat, Known | None]] = {}
         self._strays: set[str] = set()
+        self._written: set[str] = set()
         self._roots: dict[str, str] = {}
 
     def place(self, events: Iterable[Event]) -> Project | Unsorted:
@@ -137,6 +138,11 @@ class Projects:
         if found is None and self._elsewhere():
             return self.find(cwd)
         return _project(found, view) if found is not None else None
+
+    def take_written(self) -> set[str]:
+        """Vault paths of project pages that were made or changed since this was asked last."""
+        taken, self._written = self._written, set()
+        return taken
 
     def known(self) -> list[Project]:
         """All projects that have a page, by folder; each at its first checkout on this machine, if there is one."""
@@ -203,7 +209,10 @@ class Projects:
         values = {"id": made.id, "kind": "project", "title": made.title, "aliases": list(made.aliases)}
         values |= {"repos": list(made.repos), "checkouts": _checkouts(made, self._host)}
         text = frontmatter.dump(values) + _BODY.format(title=made.title)
-        return made if isinstance(self._vault.create(made.page, redact(text)), Written) else None
+        if not isinstance(self._vault.create(made.page, redact(text)), Written):
+            return None
+        self._written.add(made.page)
+        return made
 
     def _learn(self, found: Known, view: View, seen: Seen, known: Sequence[Known]) -> Known:
         """Let the project's page say what was seen, and no other page the same checkout. A page that cannot be changed
@@ -227,7 +236,8 @@ class Projects:
         if page is None or not before.readable or known_project(before.folder, page.data, self._host) != before:
             return
         values = {"repos": _clean(after.repos), "checkouts": _clean(_checkouts(after, self._host))}
-        self._vault.splice(before.page, values, page.revision)
+        if isinstance(self._vault.splice(before.page, values, page.revision), Written):
+            self._written.add(before.page)
 
 
 def _decide(known: Sequence[Known], view: View, seen: Seen) -> Known | None:

@@ -1,0 +1,75 @@
+"""Folders as the disk shows them: real paths, marker files, the pages that projects have in a vault."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from vaultd.core.checkout import MARKER
+from vaultd.store.pages import PageStat
+
+__all__ = ["marker_files", "names_taken", "project_pages", "real_folder"]
+
+_MARKER_LIMIT = 65_537
+_PAGE = "project.md"
+
+
+def real_folder(path: str) -> str:
+    """The folder's path without symlinks; "" when there is no such folder."""
+    try:
+        real = os.path.realpath(path, strict=True) if path.startswith("/") or Path(path).is_absolute() else ""
+        return real if real and Path(real).is_dir() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def marker_files(folders: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The marker files that lie in these folders: folder and bytes, in order. One that cannot be read is not there."""
+    for folder in folders:
+        path = Path(folder, MARKER)
+        try:
+            if path.is_file():
+                with path.open("rb") as file:
+                    yield folder, file.read(_MARKER_LIMIT)
+        except (OSError, ValueError):
+            continue
+
+
+def project_pages(root: Path, others: Iterable[str] = ()) -> Iterator[PageStat]:
+    """The `<workspace>/<project>/project.md` of a vault, by path, then those of `others` that are there.
+
+    Hidden folders, folders that start with `_`, and symlinks are left out.
+    """
+    usual = (
+        f"{workspace}/{project}/{_PAGE}"
+        for workspace in _folders(root)
+        if not workspace.startswith("_")
+        for project in _folders(root / workspace)
+    )
+    for path in (*usual, *others):
+        with contextlib.suppress(OSError):
+            found = (root / path).lstat()
+            if stat.S_ISREG(found.st_mode):
+                yield PageStat(path, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def names_taken(workspace: Path) -> set[str]:
+    """Names in a workspace that a new project cannot have: files, and folders that have a project's page."""
+    try:
+        entries = list(os.scandir(workspace))
+    except OSError:
+        return set()
+    return {e.name for e in entries if not e.is_dir() or os.path.lexists(f"{e.path}/{_PAGE}")}
+
+
+def _folders(parent: Path) -> list[str]:
+    """Names of the visible folders in a folder, sorted."""
+    try:
+        with os.scandir(parent) as entries:
+            names = [e.name for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(names)
