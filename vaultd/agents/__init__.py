@@ -45,6 +45,6 @@ def load_agents() -> Mapping[str, Agent]:
 
 
 def recorded_session() -> dict[str, Any]:
-    """A recorded session of one agent and the start of another's (`session`: steps of agent, event, payload; `next`)."""
+    """A recorded session of one agent (`session`: steps of agent, event, payload) and another's start (`next`)."""
     data: dict[str, Any] = json.loads((Path(__file__).parent / "recorded/session.json").read_text("utf-8"))
     return data

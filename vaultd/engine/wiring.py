@@ -57,7 +57,7 @@ def check(
     except (RefusedError, UnicodeDecodeError, JsonError) as error:
         told = str(error).rstrip(".")
         return [*problems, Problem(f"{path} cannot be read, by {agent.title} neither: {told}", "Mend that file.")]
-    problems += _entries(agent, places, path, found)
+    problems += _entries(agent, path, found)
     problems += _programs(agent, places, found)
     problems += _trust(agent, places, environ, path, found, seen)
     problems += _missing(agent, seen, now)
@@ -80,13 +80,12 @@ def _switches(agent: Agent, places: Places, environ: Mapping[str, str]) -> Itera
             )
 
 
-def _entries(agent: Agent, places: Places, path: Path, found: Sequence[Entry]) -> Iterator[Problem]:
+def _entries(agent: Agent, path: Path, found: Sequence[Entry]) -> Iterator[Problem]:
     """Entries that should be in the configuration and are not."""
     there = {entry.event for entry in found}
     missing = [spec.name for spec in agent.wired if spec.name not in there]
     if missing and not found:
-        mend = f"{_install(agent)} If that is meant, run `vaultd uninstall --agent {agent.id} --apply`."
-        yield Problem(f"its hooks are gone from {path}", mend)
+        yield Problem(f"its hooks are gone from {path}", _install(agent))
     elif missing:
         yield Problem(f"{path} lacks the hooks for {', '.join(missing)}", _install(agent))
 
