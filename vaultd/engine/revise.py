@@ -19,18 +19,7 @@ ATTEMPTS = 5
 """Times a page is read again after it changed under our hands; then it is left for the next pass."""
 
 _CHANGING = frozenset(
-    {
-        "summary",
-        "branch",
-        "head",
-        "ended",
-        "closed_by",
-        "observations",
-        "files_touched",
-        "generation",
-        "generated",
-        "updated",
-    }
+    "summary branch head cwd started created ended closed_by observations files_touched generation generated updated".split()
 )  # the keys that may differ from one making of a session page to the next; all others are the person's by then
 
 
@@ -87,6 +76,8 @@ def _revise(
     if not old.meta.has or old.meta.error:
         return Revised.SAME  # a page without frontmatter of ours any more is the person's
     values = {key: value for key, value in new.meta.values.items() if key in _CHANGING}
+    if old.meta.values.get("title") == f"{summary.agent} session {summary.sid}":
+        values["title"] = new.meta.values["title"]  # the first prompt came after the page was made
     whole = is_unedited(page.data) and facts.observations >= count
     if whole:
         if new.body == old.body and all(old.meta.values.get(k) == v for k, v in values.items() if k != "updated"):

@@ -7,12 +7,15 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vaultd.agents import load_agents
 from vaultd.config import Config
 from vaultd.core.sanitize import line, redact
+from vaultd.engine.offers import event_map
 from vaultd.engine.stores import Stores
 from vaultd.errors import RefusedError, UsageError
 from vaultd.store import fs
 from vaultd.store.git import Repo
+from vaultd.store.outbox import Outbox
 from vaultd.store.vault import Vault, Written
 
 __all__ = ["Report", "hook_source", "init", "needs_init", "remember", "set_paused", "shipped"]
@@ -78,6 +81,7 @@ def init(config: Config) -> Report:
     commit = [*pages, *own]
     if commit:
         repo.commit(commit, line("vaultd: vault made", 100))
+    Outbox(vault.room).write_map(event_map(load_agents().values()), config.command)
     remember(config)
     return report
 

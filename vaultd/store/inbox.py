@@ -76,24 +76,25 @@ class Inbox:
     def pending(self) -> list[Key]:
         """Keys of the delivered events, by the epoch in their names, then by name. Names that are no key are left out."""
         try:
-            names = [entry.name for entry in os.scandir(self.new) if KEY.match(entry.name)]
+            names = [e.name for e in os.scandir(self.new) if KEY.match(e.name) and not e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
         return [Key(name) for name in sorted(names, key=lambda n: (key_epoch(n), n))]
 
     def strangers(self) -> list[str]:
-        """Names in `new` that are no event's key (temporary names left out)."""
+        """Names in `new` that are no event (temporary names left out)."""
         try:
-            return [e.name for e in os.scandir(self.new) if not KEY.match(e.name) and not e.name.startswith(".vaultd-tmp-")]
+            entries = [e for e in os.scandir(self.new) if not e.name.startswith(fs.TEMP_PREFIX)]
         except FileNotFoundError:
             return []
+        return [e.name for e in entries if not KEY.match(e.name) or e.is_dir(follow_symlinks=False)]
 
     def read(self, key: str) -> Delivery | bytes | None:
         """One delivery; its raw bytes when it is not an event file; None when it is gone."""
         path = self.new / key
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (FileNotFoundError, IsADirectoryError):
+        except FileNotFoundError:
             return None
         except OSError:
             return b""  # a symbolic link or a device: nothing that a hook made
@@ -129,7 +130,6 @@ class Inbox:
         """Remove events from `new`. Only after `sync()`, or after their effects were found complete."""
         for key in keys:
             fs.remove(self.new / key)
-            fs.remove(self.tmp / key)
 
     def unprinted(self, before: float) -> list[str]:
         """Handoffs that hooks meant to claim whose events were never delivered and are older than `before` (epoch)."""

@@ -1,0 +1,289 @@
+"""Events become observations, pages and handoffs: the three outcomes, poison, disorder, and what a person changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+from tests.scratch import Scratch
+from vaultd.core import frontmatter
+from vaultd.engine.ingest import Outcome, Tally
+from vaultd.engine.passes import Passes
+from vaultd.engine.stores import Stores
+
+
+def drain(stores: Stores) -> Tally:
+    return Passes(stores).drain()
+
+
+def pages(scratch: Scratch, pattern: str = "*/*/sessions/*.md") -> list[Path]:
+    return sorted(scratch.vault.glob(pattern))
+
+
+def handoffs(scratch: Scratch, state: str = "open") -> list[Path]:
+    return pages(scratch, f"*/*/handoffs/{state}/*.md")
+
+
+def meta(path: Path) -> dict[str, object]:
+    return frontmatter.parse(path.read_bytes()).meta.values
+
+
+def test_a_session_becomes_one_page_and_one_handoff(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    tally = drain(stores)
+    assert tally.outcomes[Outcome.INSERTED] == tally.total == 6
+    [page], [handoff] = pages(scratch), handoffs(scratch)
+    text = handoff.read_text("utf-8")
+    assert "src/app.py" in text and "make check" in text and "Add the missing rule" in text and "Fix the greeting" in text
+    assert meta(page)["closed_by"] == "other" and meta(page)["observations"] == 6
+    assert meta(handoff)["provisional"] is False
+    log = (page.parent.parent / f"log-{scratch.now:%Y-%m}.md").read_text("utf-8")
+    assert log.count("session ended") == 1
+    assert stores.inbox.pending() == []
+
+
+def test_delivered_again_it_is_already_complete(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    copies = {p.name: p.read_bytes() for p in stores.inbox.new.iterdir()}
+    drain(stores)
+    before = {p: p.read_bytes() for p in scratch.vault.rglob("*.md")}
+    for _ in range(2):
+        for name, data in copies.items():
+            (stores.inbox.new / name).write_bytes(data)
+        tally = drain(scratch.stores())
+        assert tally.outcomes[Outcome.COMPLETE] == tally.total == len(copies)
+        assert {p: p.read_bytes() for p in scratch.vault.rglob("*.md")} == before
+
+
+def test_a_closing_event_whose_effects_are_there_is_resumed(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    events = {p.name: p.read_bytes() for p in stores.inbox.new.iterdir()}
+    drain(stores)
+    before = {p: p.read_bytes() for p in scratch.vault.rglob("*.md")}
+    # As after a crash before the closing events were filed: their files are in the inbox, not in done.
+    pack = next((scratch.vault / ".vaultd/done").glob("*.jsonl"))
+    rows = [row for row in pack.read_bytes().splitlines() if json.loads(row)["kind"] not in ("turn-end", "session-end")]
+    pack.unlink()
+    folder = pack.with_suffix("")
+    folder.mkdir()
+    for row in rows:
+        (folder / json.loads(row)["key"]).write_bytes(row)
+    for name, data in events.items():
+        if b"event=Stop" in data or b"event=SessionEnd" in data:
+            (stores.inbox.new / name).write_bytes(data)
+    tally = drain(scratch.stores())
+    assert tally.outcomes[Outcome.RESUMED] == 2
+    assert {p: p.read_bytes() for p in scratch.vault.rglob("*.md")} == before
+
+
+def test_a_torn_observation_counts_for_nothing(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, end=False)
+    copies = {p.name: p.read_bytes() for p in stores.inbox.new.iterdir()}
+    drain(stores)
+    torn = next(p for p in (scratch.vault / ".vaultd/done").rglob("*") if p.is_file() and b'"prompt"' in p.read_bytes())
+    torn.write_bytes(torn.read_bytes()[:40])
+    (stores.inbox.new / torn.name).write_bytes(copies[torn.name])
+    tally = drain(scratch.stores())
+    assert tally.outcomes[Outcome.INSERTED] == 1
+    json.loads(torn.read_bytes())
+
+
+def test_poison_goes_to_failed_and_blocks_nothing(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    stamp = int(scratch.now.timestamp())
+    secret = "ghp_" + "a1B2" * 9
+    poison = {
+        f"{stamp}-a": b"",
+        f"{stamp}-b": b"not an event at all " + secret.encode(),
+        f"{stamp}-c": b"vaultd-event 1\nagent=nobody\nevent=X\n\n{}",
+        f"{stamp}-d": b"vaultd-event 9\nagent=claude-code\nevent=Stop\n\n{}",
+        f"{stamp}-e": bytes(range(256)) * 64,
+    }
+    for name, data in poison.items():
+        (stores.inbox.new / name).write_bytes(data)
+    (stores.inbox.new / f"{stamp}-f").symlink_to("/etc/passwd")
+    (stores.inbox.new / f"{stamp}-g").mkdir()
+    scratch.session(cwd)
+    tally = drain(stores)
+    assert tally.outcomes[Outcome.FAILED] >= 5
+    assert tally.outcomes[Outcome.INSERTED] == 6
+    assert len(pages(scratch)) == len(handoffs(scratch)) == 1
+    failed = scratch.vault / ".vaultd/inbox/failed"
+    assert set(stores.inbox.failures()) >= set(poison)
+    assert all((failed / f"{name}.reason.json").read_text("utf-8") for name in poison)
+    assert not any(secret.encode() in p.read_bytes() for p in failed.iterdir())
+    listed = scratch.run("failed")
+    assert listed.returncode == 0 and "unknown agent" in listed.stdout
+    assert scratch.run("failed", "drop", f"{stamp}-a").returncode == 0
+    assert scratch.run("failed", "drop", f"{stamp}-a").returncode == 4
+    assert scratch.run("failed", "drop").returncode == 2
+    assert scratch.run("failed", "retry", f"{stamp}-c").returncode == 0
+    assert f"{stamp}-c" in stores.inbox.pending()
+
+
+def test_events_in_any_order_give_the_same_page(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, native="11111111-2222-4333-8444-000000000001")
+    events = sorted((p.name, p.read_bytes()) for p in stores.inbox.new.iterdir())
+    drain(stores)
+    expected = frontmatter.parse(pages(scratch)[0].read_bytes()), frontmatter.parse(handoffs(scratch)[0].read_bytes())
+    for order in (list(reversed(events)), events[3:] + events[:3]):
+        shutil.rmtree(scratch.vault / ".vaultd/done")
+        (scratch.vault / ".vaultd/done").mkdir()
+        pages(scratch)[0].unlink()
+        handoffs(scratch)[0].unlink()
+        for name, data in order:  # one event a pass: each comes after the ones before were taken in
+            (stores.inbox.new / name).write_bytes(data)
+            drain(stores)
+        got = frontmatter.parse(pages(scratch)[0].read_bytes()), frontmatter.parse(handoffs(scratch)[0].read_bytes())
+        assert got == expected
+
+
+def test_events_of_all_sorts_are_filed_sensibly(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    base = {"session_id": "s-1", "cwd": str(cwd)}
+    scratch.deliver("claude-code", "NeverHeardOf", {**base, "x": 1}, cwd)
+    scratch.deliver("claude-code", "PostToolUse", b'{"session_id":"s-1","cwd":"' + str(cwd).encode() + b'","tool_name":"Ba', cwd)
+    scratch.deliver("claude-code", "UserPromptSubmit", {"session_id": "s-2", "prompt": "no folder is named here"})
+    scratch.deliver("claude-code", "UserPromptSubmit", {"prompt": "nor a session"}, cwd)
+    scratch.deliver("claude-code", "SessionEnd", {"session_id": "s-2", "reason": "other"})
+    tally = drain(stores)
+    assert tally.outcomes[Outcome.INSERTED] == tally.total == 5
+    assert stores.inbox.failures() == []
+    kept = [p for p in (scratch.vault / ".vaultd/done").rglob("*") if p.is_file()]
+    assert sum(len(p.read_bytes().splitlines()) for p in kept) == 5
+    [unsorted] = pages(scratch)
+    assert unsorted.parent.parent.name == "unsorted" and "no folder is named here" in unsorted.read_text("utf-8")
+    assert handoffs(scratch) == []
+
+
+def test_only_start_and_end_leave_no_page(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    base = {"session_id": "s-1", "cwd": str(cwd)}
+    scratch.deliver("claude-code", "SessionStart", {**base, "source": "startup"}, cwd)
+    scratch.deliver("claude-code", "SessionEnd", {**base, "reason": "other"}, cwd)
+    drain(stores)
+    assert pages(scratch) == [] and handoffs(scratch) == []
+
+
+def test_a_resumed_session_keeps_what_a_person_wrote(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    [page] = pages(scratch)
+    mine = page.read_text("utf-8").replace("## Asked", "My own words stay.\n\n## Asked").replace("kind: session", "kind: session\nmood: good # mine")
+    page.write_text(mine, "utf-8")
+    page.rename(page.with_name("A name that I gave.md"))
+    page = page.with_name("A name that I gave.md")
+    scratch.session(cwd, native=native, prompts=("And now translate it",))
+    drain(stores)
+    assert pages(scratch) == [page]
+    text = page.read_text("utf-8")
+    assert "My own words stay." in text and "mood: good # mine" in text
+    assert text.count("## Resumed") == 1 and "And now translate it" in text
+    assert meta(page)["generation"] == 2 and meta(page)["observations"] == 12
+    drain(stores)
+    assert page.read_text("utf-8") == text
+    assert [meta(h)["id"] for h in handoffs(scratch)] == [f"{native and meta(page)['id']}".rpartition("-")[2] + "-g2"]
+    assert len(handoffs(scratch, "expired")) == 1
+
+
+def test_a_resumed_session_that_nobody_edited_is_made_anew(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    [page] = pages(scratch)
+    page.write_bytes(page.read_bytes().replace(b"tags:\n", b"pinned: true\ntags:\n"))
+    scratch.session(cwd, native=native, prompts=("And now translate it",))
+    drain(stores)
+    text = page.read_text("utf-8")
+    assert "## Resumed" not in text and "And now translate it" in text and "Fix the greeting" in text
+    assert "pinned: true" in text
+
+
+def test_a_page_is_not_made_anew_from_fewer_observations(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    shutil.rmtree(scratch.vault / ".vaultd/done")
+    (scratch.vault / ".vaultd/done").mkdir()
+    scratch.session(cwd, native=native, prompts=("Something else",))
+    drain(scratch.stores())
+    text = pages(scratch)[0].read_text("utf-8")
+    assert "Fix the greeting" in text
+
+
+def test_a_turn_end_prepares_a_provisional_handoff_in_place(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd, end=False)
+    drain(stores)
+    [handoff] = handoffs(scratch)
+    assert meta(handoff)["provisional"] is True
+    scratch.session(cwd, native=native, prompts=("The second thing",))
+    drain(stores)
+    assert handoffs(scratch) == [handoff]
+    assert meta(handoff)["provisional"] is False and "The second thing" in handoff.read_text("utf-8")
+
+
+def test_ignored_paths_leave_no_trace(scratch: Scratch) -> None:
+    scratch.init()
+    (scratch.vault / "vaultd.toml").write_text('[capture]\nignore_paths = ["*.pem", "private"]\n')
+    stores, cwd = scratch.stores(), scratch.checkout()
+    base = {"session_id": "s-1", "cwd": str(cwd)}
+    for path in ("keys/server.pem", "private/plan.md", "src/fine.py"):
+        edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cwd}/{path}"}, "tool_response": {"filePath": f"{cwd}/{path}"}}
+        scratch.deliver("claude-code", "PostToolUse", {**base, **edit, "tool_use_id": path}, cwd, root=str(cwd))
+    tally = drain(stores)
+    assert tally.outcomes[Outcome.IGNORED] == 2
+    everything = b"".join(p.read_bytes() for p in scratch.vault.rglob("*") if p.is_file() and ".git/" not in str(p))
+    assert b"fine.py" in everything and b"server.pem" not in everything and b"plan.md" not in everything
+
+
+def test_without_the_assistant_nothing_it_said_is_kept(scratch: Scratch) -> None:
+    scratch.init()
+    (scratch.vault / "vaultd.toml").write_text("[capture]\nassistant = false\n")
+    stores, cwd = scratch.stores(), scratch.checkout()
+    scratch.session(cwd)
+    drain(stores)
+    everything = b"".join(p.read_bytes() for p in scratch.vault.rglob("*") if p.is_file() and ".git/" not in str(p))
+    assert b"Add the missing rule" not in everything and b"make check" in everything
+
+
+def test_quiet_and_dead_sessions_are_closed(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, end=False)
+    passes = Passes(stores)
+    passes.drain()
+    scratch.now += timedelta(minutes=29)
+    passes.drain()
+    assert meta(handoffs(scratch)[0])["provisional"] is True
+    scratch.now += timedelta(minutes=2)
+    passes.sweep()
+    passes.drain()
+    assert meta(handoffs(scratch)[0])["provisional"] is False
+    assert meta(pages(scratch)[0])["closed_by"] == "quiet"
+
+
+def test_a_folder_beside_its_pack_is_read_as_one_set(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    done = scratch.vault / ".vaultd/done"
+    pack = next(done.glob("*.jsonl"))
+    folder = pack.with_suffix("")
+    folder.mkdir()
+    for row in pack.read_bytes().splitlines():
+        (folder / json.loads(row)["key"]).write_bytes(row)
+    before = pages(scratch)[0].read_bytes()
+    name = stores.inbox.sessions()[0]
+    assert len(stores.inbox.observations(name)) == 6
+    stores.inbox.pack(name)
+    assert not folder.exists() and len(pack.read_bytes().splitlines()) == 6
+    drain(stores)
+    assert pages(scratch)[0].read_bytes() == before and native
