@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from vaultd import errors
+from vaultd.errors import VaultdError
 from vaultd.agents import load_agents
 from vaultd.cli.main import COMMANDS, command_module
 from vaultd.config import KEYS
@@ -20,7 +21,7 @@ README = Path(__file__).parent.parent / "README.md"
 MARK = re.compile(r"(<!-- table:(?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
@@ -30,8 +31,8 @@ def commands() -> str:
 
 
 def exit_codes() -> str:
-    classes = [errors.VaultdError, *errors.VaultdError.__subclasses__()]
-    rows = [("0", "it worked (also when nothing was found)")]
+    classes: list[type[VaultdError]] = [VaultdError, *VaultdError.__subclasses__()]
+    rows: list[tuple[str, ...]] = [("0", "it worked (also when nothing was found)")]
     rows += [
         (str(c.exit_code), (c.__doc__ or "").split(";")[0].split(".")[0].strip())
         for c in sorted(classes, key=lambda c: c.exit_code)

@@ -30,8 +30,9 @@ LEVELS = {
 
 CORE_MAY_IMPORT = frozenset(
     "__future__ array base64 bisect collections contextlib dataclasses datetime enum functools hashlib html itertools json "
-    "math operator re string textwrap types typing unicodedata urllib yaml markdown_it".split()
-)
+    "math operator pathlib posixpath re shlex string textwrap tomllib types typing unicodedata urllib yaml "
+    "markdown_it".split()
+)  # of pathlib only the pure paths
 
 ONLY_IN = {
     "whoosh": {"store/index.py"},
@@ -46,7 +47,11 @@ RAW_VERBS = {"rename", "replace", "renames", "link", "unlink", "remove", "rmdir"
 FORBIDDEN_NAMES = re.compile(r"(Manager|Helper|Util|Utils|Handler)$")
 
 # Modules over 300 lines and functions over 40, each with its reason; nothing may be over 400 and 60.
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES: dict[str, str] = {
+    "core/activity.py": "what a session did, one fold over its tool calls",
+    "store/index.py": "the only module that may know whoosh",
+    "store/swap.py": "one protocol, read top to bottom",
+}
 
 
 def rel(path: Path) -> str:
@@ -96,8 +101,10 @@ def test_core_is_pure(path: Path) -> None:
     assert not foreign
     calls = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     assert not calls & {"open", "print", "input", "exec", "eval"}
-    attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-    assert not attributes & {"now", "utcnow", "today", "read_bytes", "read_text", "write_text", "write_bytes"}
+    methods = {n.func.attr for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    assert not methods & {"now", "utcnow", "today", "read_bytes", "read_text", "write_text", "write_bytes", "load"}
+    paths = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "pathlib" for a in n.names}
+    assert paths <= {"PurePosixPath", "PureWindowsPath", "PurePath"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=rel)
@@ -153,11 +160,13 @@ def test_names(path: Path) -> None:
 
 
 def test_every_ignore_has_its_reason() -> None:
+    ignore = re.compile(r"# (?:noqa|type: ignore)\b(?P<codes>: ?[A-Z]+\d+(?:, ?[A-Z]+\d+)*|\[[a-z, -]+\])?(?P<rest>.*)")
     bare = [
         f"{p.relative_to(ROOT)}:{n}"
         for p in [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]
+        if p != Path(__file__)
         for n, line in enumerate(p.read_text("utf-8").splitlines(), 1)
-        if re.search(r"# (noqa|type: ignore)(?!.*(  # | - ))", line) and "re.search" not in line
+        if (m := ignore.search(line)) and (not m["codes"] or len(m["rest"].strip(" #-")) < 6)
     ]
     assert not bare
 

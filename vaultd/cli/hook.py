@@ -50,7 +50,7 @@ def _run(agent: str, event: str) -> None:
     if (room / "paused").exists() or _switched_off(marker) or ((room / "allow-list").exists() and not marker):
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
-    shape, moment, drain = (line.split() + ["-", "-", "-"])[:3]
+    shape, moment, drain = [*line.split(), "-", "-", "-"][:3]
     handoff = ""
     if moment == "start" and not away and not _SOURCE.search(payload[:_LOOK]):
         handoff = _claim(room, shape, root, cwd, gitfile, payload[:_LOOK])
@@ -67,12 +67,12 @@ def _checkout(cwd: bytes) -> tuple[bytes, bytes, bytes]:
     while True:
         if not marker and os.path.isfile(folder + b"/.vaultd.toml"):  # noqa: PTH113  # bytes paths
             marker = folder + b"/.vaultd.toml"
-        if os.path.exists(folder + b"/.git") or marker.startswith(folder + b"/.vaultd.toml"):  # noqa: PTH110
+        if os.path.exists(folder + b"/.git") or marker.startswith(folder + b"/.vaultd.toml"):  # noqa: PTH110  # bytes paths
             root = root or folder
-        if root and os.path.isfile(root + b"/.git"):  # noqa: PTH113
+        if root and os.path.isfile(root + b"/.git"):  # noqa: PTH113  # bytes paths
             with open(root + b"/.git", "rb") as file:
                 gitfile = file.read(4096).split(b"\n", 1)[0]
-        parent = os.path.dirname(folder)  # noqa: PTH120
+        parent = os.path.dirname(folder)  # noqa: PTH120  # bytes paths
         if root or parent == folder:
             return root, gitfile, marker
         folder = parent
@@ -138,7 +138,7 @@ def _prepared(room: Path, root: bytes, cwd: bytes, gitfile: bytes) -> Path | Non
             return folder
         if not sub:
             return None
-        sub = os.path.dirname(sub)  # noqa: PTH120
+        sub = os.path.dirname(sub)  # noqa: PTH120  # bytes paths
 
 
 def _lives(owner: list[bytes]) -> bool:

@@ -251,7 +251,7 @@ class Inbox:
     def _pack_keys(self, name: SessionName) -> frozenset[str]:
         """Keys of a session's pack, and those remembered without observations (cached until the next `pack`)."""
         if name not in self._packed:
-            keys = {o.event.key for o in self._pack_lines(name)}
+            keys: set[str] = {o.event.key for o in self._pack_lines(name)}
             for path in self.done.glob("keys-????-??-??"):
                 keys.update(path.read_text("utf-8", "replace").split())
             self._packed[name] = frozenset(keys)
