@@ -15,6 +15,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -188,6 +189,17 @@ def _write_all(pages: list[tuple[str, Path]], race: Race, turn: int, naive: bool
             race.results[style][f"undone: {batch.undone[page].value}"] += 1
 
 
+def write_for_ever(folder: Path, count: int) -> None:
+    """Our part alone, until it is killed; prints a line after each batch."""
+    race = Race({style: Counter() for style in STYLES})
+    pages = [(style, folder / f"{style}-{number}.md") for style in STYLES for number in range(count)]
+    turn = 0
+    while True:
+        turn += 1
+        _write_all(pages, race, turn, naive=False)
+        print(turn, flush=True)
+
+
 def check_then_rename(change: Change) -> SwapResult:
     """What everybody does: compare, then rename over it."""
     temp = fs.temp_beside(change.path, change.data, sync=False)
@@ -205,6 +217,7 @@ def check_then_rename(change: Change) -> SwapResult:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--edit", nargs=4)
+    parser.add_argument("--write", nargs=2)
     parser.add_argument("--swaps", type=int, default=1000)
     parser.add_argument("--pages", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
@@ -214,8 +227,8 @@ def main() -> None:
         style, folder, count, seed = given.edit
         print(json.dumps(edit(style, Path(folder), int(count), int(seed))))
         return
-    import tempfile
-
+    if given.write:
+        write_for_ever(Path(given.write[0]), int(given.write[1]))
     with tempfile.TemporaryDirectory() as scratch:
         race = run(Path(scratch), given.swaps, count=given.pages, naive=given.naive, seed=given.seed)
         left = [path for path in Path(scratch).iterdir() if path.name.startswith(fs.TEMP_PREFIX)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -19,8 +20,9 @@ from tests.store import racing
 from tests.waiting import until
 from vaultd.store import fs, lease, swap
 from vaultd.store.lease import Hold
+from vaultd.store.rescue import rescue
 from vaultd.store.retired import read_all as real_read_all
-from vaultd.store.swap import Batch, Change, SwapResult, rescue, swap_many
+from vaultd.store.swap import Batch, Change, SwapResult, swap_many
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD, NEW, USER, LATER = b"old\n", b"new by vaultd\n", b"saved by the person\n", b"saved again\n"
@@ -463,6 +465,27 @@ def test_a_file_that_was_only_prepared_is_dropped(page: Path) -> None:
     assert names(page.parent) == ["page.md"]
 
 
+@needs_leases
+def test_a_retired_file_that_somebody_has_open_is_left_for_the_next_time(page: Path) -> None:
+    """A backup program that reads it, say: nothing moves, and no page appears."""
+    temp = killed_after_the_exchange(page)
+    renamed_page = page.rename(page.with_name("elsewhere.md"))
+    with temp.open("rb"):
+        assert rescue(page.parent, 0.0, time.time() + 10) == []
+        assert names(page.parent) == sorted([temp.name, "elsewhere.md"])
+    assert rescue(page.parent, 0.0, time.time() + 10) == []
+    assert names(page.parent) == ["elsewhere.md"]
+    assert renamed_page.read_bytes() == NEW
+
+
+def test_after_a_kill_a_save_finds_a_page_that_was_moved(page: Path) -> None:
+    killed_after_the_exchange(page).write_bytes(USER)
+    page.rename(page.with_name("elsewhere.md"))
+    assert rescue(page.parent, 0.0, time.time() + 10) == [page.with_name("elsewhere.md")]
+    assert names(page.parent) == ["elsewhere.md"]
+    assert page.with_name("elsewhere.md").read_bytes() == USER
+
+
 # --- editors that save as fast as they can
 
 
@@ -486,6 +509,27 @@ def test_no_save_of_three_kinds_of_editors_is_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pages", [2, 30])
 def test_no_save_is_lost_in_a_long_race(tmp_path: Path, pages: int) -> None:
     check(racing.run(tmp_path, 60 * pages, count=pages, seed=pages), tmp_path, 60 * pages)
+
+
+@pytest.mark.slow
+@needs_leases
+def test_no_save_is_lost_to_writers_that_are_killed(tmp_path: Path) -> None:
+    """SIGKILL at any moment of a batch, again and again, while the editors save; `rescue` runs as after a restart."""
+    race, chance = racing.Race(), random.Random(3)
+    command = [sys.executable, "-m", "tests.store.racing", "--write", str(tmp_path), "10"]
+    with racing.editors(tmp_path, 10, racing.STYLES, 3, race):
+        for _ in range(40):
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as writer:
+                assert writer.stdout is not None
+                assert writer.stdout.readline() == b"1\n"
+                threading.Event().wait(chance.random())
+                writer.kill()
+            threading.Event().wait(swap.QUIET)
+            rescue(tmp_path, 0.0, time.time() + 10)
+            assert not list(tmp_path.glob(f"{fs.SWAP_PREFIX}*"))
+    print(race.editors)
+    assert race.lost == 0
+    assert all((tmp_path / f"{style}-{number}.md").exists() for style in racing.STYLES for number in range(10))
 
 
 @pytest.mark.slow

@@ -227,7 +227,7 @@ def sweep_temps(folder: Path, older_than_s: float, now: float) -> int:
     """Remove temp files under `folder` whose last change is `older_than_s` seconds before `now` (epoch); how many.
 
     `.git`, `.vaultd` and symlinked folders below it are not entered. Names that may hold a person's text
-    (`SWAP_PREFIX`) are left: `swap.rescue` looks at those. Files that vanish meanwhile are no error.
+    (`SWAP_PREFIX`) are left: store/rescue.py looks at those. Files that vanish meanwhile are no error.
     """
     count = 0
     for temp in temps(folder, older_than_s, now):

@@ -17,7 +17,7 @@ that says so. Where there are no leases (another system or file system, a page o
 quiet for `STILL` seconds, compared at the last moment, and 4 without the lease. Where there is no exchange: a rename.
 
 Crash: before the exchange a temp file is litter. After it the page is ours, whole, and the temp name holds the old text
-or what was saved into it since; its name says which revisions may be dropped, and `rescue` brings any other back.
+or what was saved into it since; its name says which revisions may be dropped; store/rescue.py brings any other back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -35,9 +35,9 @@ from typing import Self
 from vaultd.store import fs, lease
 from vaultd.store.fs import Revision
 from vaultd.store.lease import Hold
-from vaultd.store.retired import PIN, Retired, age, inode, open_plain, prepare, put_under, read_all, revisions_of, short
+from vaultd.store.retired import PIN, Retired, age, inode, open_plain, prepare, put_under, read_all, short
 
-__all__ = ["QUIET", "Batch", "Change", "SwapResult", "rescue", "swap", "swap_many"]
+__all__ = ["QUIET", "Batch", "Change", "SwapResult", "swap", "swap_many"]
 
 QUIET = 0.5
 """Seconds for which an inode that was taken out of its place keeps a name."""
@@ -145,7 +145,7 @@ class Batch:
             except FileNotFoundError:
                 return SwapResult.BUSY  # an editor has the page between two names, or it was moved this moment
             undo.pop_all()  # from here on the temp name holds what stood in the page's place
-        self._own(pin, fs.revision(change.data))
+        self.own(pin, fs.revision(change.data))
         result = self._look(change, temp, handle, hold)
         if self._sync:
             fs.sync_folder(change.path.parent)
@@ -162,26 +162,13 @@ class Batch:
             self._pause(max(0.0, self._last + self._quiet - self._clock()))
             retired, self._retired = self._retired, []
             for one in reversed(retired):
-                self._drop(one)
+                self.drop(one)
         for one in self._retired:
             os.close(one.handle)
         self._retired.clear()
         for pin, _ in self._ours.values():
             os.close(pin)
         self._ours.clear()
-
-    def resume(self, temp: Path) -> None:
-        """Settle one file that a batch which was cut off left; see `rescue`."""
-        expected, written = revisions_of(temp)
-        one = Retired(temp, open_plain(temp), temp.with_name("page.md"), frozenset({expected, written}))
-        for page in temp.parent.iterdir():
-            if not page.name.startswith(".") and page.is_file() and not page.is_symlink():
-                revision = fs.revision(page.read_bytes())
-                if short(revision) == written:
-                    self._own(os.open(page, PIN), revision)
-                    return self._drop(replace(one, target=page))
-        text = short(fs.revision(read_all(one.handle)))
-        return self._drop(one) if text in one.known else self._keep(one, text)
 
     def _look(self, change: Change, temp: Path, handle: int, hold: Hold) -> SwapResult:
         """What came out? The old inode, and nobody waits for it: retire it. Else it goes back."""
@@ -199,7 +186,7 @@ class Batch:
         self._retired.append(one)
         self._last = self._clock()
 
-    def _drop(self, one: Retired) -> None:
+    def drop(self, one: Retired) -> None:
         """Remove a retired file whose text is known and that nobody has open; else see that its text is not lost."""
         hold = lease.take(one.handle)
         text = short(fs.revision(read_all(one.handle)))
@@ -212,16 +199,16 @@ class Batch:
 
     def _bring_back(self, one: Retired, text: str) -> None:
         """A retired file is being saved, or was: back into place if ours stands there, else beside it."""
+        saved = text not in one.known
         if self._is_ours(one.target):
-            saved = text not in one.known
             self.undone[one.target] = SwapResult.DIVERGED if saved else SwapResult.BUSY
             self.restored += [one.target] if saved else []
             os.close(one.handle)
             self._put(one.temp, one.target, one.known)
-        elif text in one.known:  # only open so far: look again
+        elif saved:
+            self.keep(one, text)
+        else:  # only open so far: look again
             self._retire(one)
-        else:
-            self._keep(one, text)
 
     def _is_ours(self, target: Path) -> bool:
         """Whether the name holds what this batch wrote, or nothing: then a person's text may have it back."""
@@ -263,14 +250,14 @@ class Batch:
         if came_out:
             self._retire(Retired(hand, handle, target, known or frozenset()))
 
-    def _own(self, pin: int, revision: Revision) -> None:
+    def own(self, pin: int, revision: Revision) -> None:
         """The inode that `pin` is open on was written by us, with this revision."""
         number = os.fstat(pin).st_ino
         if number in self._ours:
             os.close(self._ours[number][0])
         self._ours[number] = (pin, revision)
 
-    def _keep(self, one: Retired, text: str) -> None:
+    def keep(self, one: Retired, text: str) -> None:
         """Give a person's text a visible name beside its page; one that stands there already is not doubled."""
         beside = one.target.with_name(f"{one.target.stem} (kept {text}){one.target.suffix}")
         with contextlib.suppress(FileExistsError):
@@ -279,16 +266,3 @@ class Batch:
         os.close(one.handle)
         self.kept.append(beside)
         self.undone[one.target] = SwapResult.DIVERGED
-
-
-def rescue(folder: Path, older_than_s: float, now: float) -> list[Path]:
-    """Settle what a batch that was cut off left under `folder`; the files that hold a person's text again.
-
-    Only names whose last change is `older_than_s` seconds before `now` (epoch). A text that may be dropped is dropped;
-    another goes back into place of the page that the batch wrote, or beside it when that page is not found.
-    """
-    with Batch(quiet=0.0) as batch:
-        for temp in fs.temps(folder, older_than_s, now):
-            if temp.name.startswith(fs.SWAP_PREFIX):
-                batch.resume(temp)
-    return [*batch.restored, *batch.kept]

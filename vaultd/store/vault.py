@@ -35,7 +35,8 @@ from vaultd.store.pages import (
     Written,
     flaw_of,
 )
-from vaultd.store.swap import QUIET, Batch, Change, SwapResult, rescue
+from vaultd.store.rescue import rescue
+from vaultd.store.swap import QUIET, Batch, Change, SwapResult
 
 __all__ = [
     "SENTINEL",
@@ -129,8 +130,7 @@ class Vault:
         Refused: absolute paths, `..`, empty and hidden segments (a dot first), control characters, names longer
         than a file system takes, and whatever symlinks lead out of the vault or into a hidden folder.
         """
-        flaw = flaw_of(rel)
-        if flaw is not None:
+        if flaw := flaw_of(rel):
             raise RefusedError(flaw)
         root = os.path.realpath(self.root)
         real = os.path.realpath(os.path.join(root, rel))  # noqa: PTH118 - with realpath, on text
