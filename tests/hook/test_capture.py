@@ -1,0 +1,355 @@
+"""Capture: the event arrives, the agent is never hurt, and a switched-off hook writes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.hook.room import HOOK, START, Room, folder_with_git, wait_for_temps
+from tests.waiting import until
+
+MIB = 1024 * 1024
+Mount = Callable[[Path, str], None]
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b"\0\xff\r\n\n\n", bytes(range(256)) * 300], ids=len)
+def test_payload_is_kept_byte_for_byte(room: Room, payload: bytes) -> None:
+    room.run(payload=payload)
+    assert room.only().payload == payload
+    room.run("SessionStart", payload)
+    assert room.only().payload == payload
+
+
+@pytest.mark.parametrize("size", [8 * MIB, 8 * MIB + 1, 10_000_000], ids=["all of it", "one byte more", "10 MB"])
+def test_a_payload_is_cut_at_8_mib_and_its_writer_never_cut_off(room: Room, size: int) -> None:
+    payload = os.urandom(4096) * (size // 4096 + 1)
+    room.run(payload=payload[:size])
+    assert room.only().payload == payload[: 8 * MIB]
+
+
+def test_files_are_the_persons_alone(room: Room) -> None:
+    room.run()
+    [path] = (room.room / "inbox/new").iterdir()
+    assert path.stat().st_mode & 0o777 == 0o600
+    (room.room / "vault-id").unlink()
+    room.run()
+    assert {p.stat().st_mode & 0o077 for p in room.spool.rglob("*")} == {0}
+
+
+def test_vault_by_variable_file_and_default(room: Room, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    (config / "vaultd").mkdir(parents=True)
+    (config / "vaultd/vault").write_text(str(tmp_path / "elsewhere"))  # no newline at the end
+    room.run(env={"XDG_CONFIG_HOME": str(config)})
+    room.only()
+    room.vault.rename(tmp_path / "elsewhere")
+    room.room = tmp_path / "elsewhere/.vaultd"
+    room.run(env={"VAULTD_VAULT": "", "XDG_CONFIG_HOME": str(config)})
+    room.only()
+    (room.home / ".config").mkdir()
+    (config / "vaultd").rename(room.home / ".config/vaultd")
+    room.run(env={"VAULTD_VAULT": None})
+    room.only()
+    shutil.rmtree(room.home / ".config")
+    (tmp_path / "elsewhere").rename(room.home / "vaultd")
+    room.room = room.home / "vaultd/.vaultd"
+    room.run(env={"VAULTD_VAULT": None})
+    room.only()
+
+
+@pytest.mark.parametrize("vault", ["/nowhere/at/all", "relative/vault", "no vault-id"])
+def test_a_missing_vault_is_spooled_for(room: Room, vault: str) -> None:
+    if vault == "no vault-id":
+        (room.room / "vault-id").unlink()
+        vault = str(room.vault)
+    room.offer(room.base)
+    assert room.run("SessionStart", START, env={"VAULTD_VAULT": vault}) == b""
+    delivery = room.only(room.spool)
+    assert delivery.payload == START
+    assert delivery.header["event"] == "SessionStart"
+    assert room.state() == "open"
+    assert room.deliveries() == []
+
+
+def test_the_spool_follows_the_state_folder(room: Room, tmp_path: Path) -> None:
+    env = {"VAULTD_VAULT": "/nowhere", "XDG_STATE_HOME": str(tmp_path / "state"), "HOME": None}
+    room.run(payload=b"1", env=env)
+    assert room.only(tmp_path / "state/vaultd/spool").payload == b"1"
+
+
+def test_no_home_and_nothing_else(room: Room) -> None:
+    before = sorted(room.base.rglob("*"))
+    for home in (None, ""):
+        room.run(payload=b"x" * MIB, env={"HOME": home, "VAULTD_VAULT": None})
+    assert sorted(room.base.rglob("*")) == before
+    room.run(env={"HOME": None})
+    assert room.only().payload == b"{}"
+
+
+def test_missing_arguments(room: Room) -> None:
+    for agent, event in (("", "Stop"), ("claude-code", ""), ("", "")):
+        room.run(event, b"x" * MIB, agent=agent)
+    done = subprocess.run([*room.shell, HOOK], env=room.env, input=b"", capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert room.deliveries() == []
+
+
+def test_odd_arguments_are_header_values_and_never_paths(room: Room) -> None:
+    (room.room / "outbox/secret.Stop").write_text("session-start-json start drain\n")
+    room.run("Sto\np", agent="../secret")
+    header = room.only().header
+    assert (header["agent"], header["event"]) == ("../secret", "Sto\np")
+
+
+def test_without_a_map_everything_is_captured(room: Room) -> None:
+    shutil.rmtree(room.room / "outbox")
+    repo = folder_with_git(room.base / "repo")
+    assert room.run("SessionStart", START, cwd=repo) == b""
+    assert room.only().header["branch"] == "main"
+
+
+def test_an_event_that_the_map_does_not_know(room: Room) -> None:
+    room.run("Novelty", b"1")
+    assert room.only().payload == b"1"
+
+
+def test_installed_copy_alone_by_its_first_line(room: Room, tmp_path: Path) -> None:
+    copy = tmp_path / "a folder/vaultd-hook"
+    copy.parent.mkdir()
+    shutil.copy(HOOK, copy)
+    done = subprocess.run([copy, "claude-code", "Stop"], env=room.env, input=b"1", capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    until(lambda: not list((room.room / "inbox/tmp").iterdir()))
+    assert room.only().payload == b"1"
+
+
+def test_an_ordinary_event_runs_four_programs(room: Room, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    log = tmp_path / "log"
+    for name in ("date", "cat", "ln", "rm"):
+        (programs / name).write_text(f'#!/bin/sh\necho {name} >>{log}\nexec {shutil.which(name)} "$@"\n')
+        (programs / name).chmod(0o755)
+    shell = shutil.which(room.shell[0])
+    assert shell is not None
+    room.shell = [shell, *room.shell[1:]]
+    room.run(payload=b"1", env={"PATH": str(programs)})
+    assert room.only().payload == b"1"
+    expected = ["cat", "ln", "rm"] if "bash" in shell else ["cat", "date", "ln", "rm"]
+    assert sorted(log.read_text().split()) == expected
+
+
+def test_no_programs_at_all(room: Room, tmp_path: Path) -> None:
+    shell = shutil.which(room.shell[0])
+    assert shell is not None
+    room.shell = [shell, *room.shell[1:]]
+    started = room.start(env={"PATH": str(tmp_path / "nothing")}, stdin=subprocess.DEVNULL)
+    result = started.finish()
+    assert (result.code, result.out, result.err) == (0, b"", b"")
+
+
+# -- where writing fails
+
+
+def test_a_read_only_vault(room: Room, mount: Mount) -> None:
+    mount(room.vault, "size=256k")
+    room.make_vault()
+    mount(room.vault, "remount,ro")
+    room.run(payload=b"x" * MIB)
+    assert room.only(room.spool).payload == b"x" * MIB
+
+
+def test_a_read_only_home_and_vault(room: Room, mount: Mount) -> None:
+    (room.base / "disk").mkdir()
+    mount(room.base / "disk", "size=256k")
+    room.home, room.vault = room.base / "disk/home", room.base / "disk/vault"
+    room.room, room.handoffs = room.vault / ".vaultd", room.vault / "handoffs"
+    room.home.mkdir()
+    room.make_vault()
+    mount(room.base / "disk", "remount,ro")
+    room.run(payload=b"x" * MIB, env={"HOME": str(room.home), "VAULTD_VAULT": str(room.vault)})
+    assert room.deliveries() == []
+
+
+def test_a_person_who_may_write_no_byte(room: Room) -> None:
+    for folder in ("tmp", "new"):
+        (room.spool / folder).mkdir(parents=True)
+    room.run(payload=b"x" * MIB, wrapper=["sh", "-c", 'ulimit -f 0 && exec "$@"', "sh"])
+    assert room.deliveries() == []
+    assert room.deliveries(room.spool) == []
+
+
+def fill(folder: Path, leave: int) -> None:
+    """Fill a disk up to so many bytes."""
+    with (folder / "filler").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+        file.truncate(file.tell() - leave)
+
+
+def test_a_full_disk(room: Room, mount: Mount) -> None:
+    mount(room.vault, "size=256k")
+    room.make_vault()
+    fill(room.vault, 0)
+    room.run(payload=b"x" * MIB)
+    assert room.only(room.spool).payload == b"x" * MIB
+    assert room.deliveries() == []
+
+
+def test_a_full_disk_and_a_full_spool(room: Room, mount: Mount) -> None:
+    mount(room.vault, "size=256k")
+    room.make_vault()
+    fill(room.vault, 0)
+    for folder in ("tmp", "new"):
+        (room.vault / "state/vaultd/spool" / folder).mkdir(parents=True)
+    room.run(payload=b"x" * MIB, env={"XDG_STATE_HOME": str(room.vault / "state")})
+    assert room.deliveries() == []
+    assert room.deliveries(room.vault / "state/vaultd/spool") == []
+
+
+def test_a_disk_that_fills_up_in_the_middle(room: Room, mount: Mount) -> None:
+    mount(room.vault, "size=256k")
+    room.make_vault()
+    fill(room.vault, 4 * 4096)
+    room.run(payload=b"x" * MIB)
+    delivery = room.only()  # that it happened counts, though the payload is cut off
+    assert delivery.header["event"] == "PostToolUse"
+    assert 0 < len(delivery.payload) < MIB
+    assert set(delivery.payload) == {ord("x")}
+
+
+def test_an_inbox_that_takes_temps_but_no_links(room: Room) -> None:
+    (room.room / "inbox/new").rmdir()
+    (room.room / "inbox/new").write_text("a file in the way")
+    room.run(payload=b"1")
+    assert room.only(room.spool).payload == b"1"
+
+
+# -- closed descriptors
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "SessionStart"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_descriptors(room: Room, closed: str, event: str) -> None:
+    room.run(event, START if "<" not in closed else b"", wrapper=["sh", "-c", f'exec "$@" {closed}', "sh"])
+    assert room.only().payload == (START if "<" not in closed else b"")
+
+
+# -- switched off
+
+
+def switched_off(room: Room, cwd: Path) -> bool:
+    """Whether a start and a turn end leave nothing at all."""
+    before = sorted(room.base.rglob("*"))
+    printed = room.run("SessionStart", START, cwd=cwd) + room.run("Stop", b"x" * MIB, cwd=cwd)
+    if sorted(room.base.rglob("*")) == before and not printed:
+        return True
+    for path in (room.room / "inbox/new").iterdir():
+        path.unlink()
+    return False
+
+
+@pytest.fixture
+def repo(room: Room) -> Path:
+    """A checkout with something to claim, and no ingest passes."""
+    (room.room / "no-autostart").touch()
+    repo = folder_with_git(room.base / "repo")
+    room.offer(repo)
+    (repo / "sub").mkdir()
+    return repo
+
+
+def test_paused(room: Room, repo: Path) -> None:
+    (room.room / "paused").touch()
+    assert switched_off(room, repo)
+    (room.room / "paused").unlink()
+    assert not switched_off(room, repo)
+
+
+@pytest.mark.parametrize(
+    "text", ["enabled = false\n", "a = 1\nenabled=false", "  enabled  =  false  # why\r\n", "\tenabled = false"]
+)
+def test_disabled_by_the_nearest_marker(room: Room, repo: Path, text: str) -> None:
+    (room.base / ".vaultd.toml").write_text("enabled = true\n")
+    (repo / ".vaultd.toml").write_text(text)
+    assert switched_off(room, repo)
+    assert switched_off(room, repo / "sub")
+    (repo / "sub/.vaultd.toml").write_text("enabled = true\n")
+    assert not switched_off(room, repo / "sub")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "enabled = true\n",
+        "# enabled = false\n",
+        "enabled = falsehood\n",
+        'enabled = "x" # = false',
+        "enabled_x = false",
+    ],
+)
+def test_not_disabled(room: Room, repo: Path, text: str) -> None:
+    (repo / ".vaultd.toml").write_text(text)
+    assert not switched_off(room, repo)
+
+
+def test_allow_list_mode(room: Room, repo: Path) -> None:
+    (room.room / "allow-list").touch()
+    assert switched_off(room, repo / "sub")
+    (repo / ".vaultd.toml").write_text('project = "x"\n')
+    assert not switched_off(room, repo / "sub")
+    (repo / ".vaultd.toml").write_text("enabled = false\n")
+    assert switched_off(room, repo / "sub")
+
+
+# -- killed
+
+
+def test_killed_halfway_leaves_no_half_event(room: Room) -> None:
+    payload = b'{"x":"' + b"y" * 40_000 + b'"}'
+    whole = 0
+    turns = 200 if room.shell == ["dash"] else 50
+    for turn in range(turns):
+        started = room.start("PostToolUse", stdout=subprocess.DEVNULL)
+        process = started.process
+        assert process.stdin is not None
+        if turn % 4 == 0:  # in the middle of the payload
+            process.stdin.write(payload[:20_000])
+            process.stdin.flush()
+            wait_for_temps(room, 1, 20_000)
+        else:  # somewhere between the start and the end
+            process.stdin.write(payload)
+            process.stdin.close()
+            process.stdin = None
+            if turn % 10 == 9:  # once it is delivered
+                until(lambda: list((room.room / "inbox/new").iterdir()), every=0.001)
+            else:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=(turn % 50) / 8000)
+        if turn % 2 == 0:
+            process.kill()  # the shell alone: the program that it waits for goes on
+        elif process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        if process.stdin is not None:
+            process.stdin.close()
+            process.stdin = None
+        started.finish()
+        for path in (room.room / "inbox/tmp").iterdir():
+            path.unlink()
+        for delivery in room.deliveries():
+            assert delivery.payload == payload
+            assert turn % 4 != 0
+            whole += 1
+            (room.room / "inbox/new" / delivery.key).unlink()
+    assert turns / 10 <= whole < turns
