@@ -57,5 +57,5 @@ def test_hooks_that_codex_was_not_told_to_trust_are_reported(watched: Memory) ->
     until(lambda: len(watched.prompted("Look around")) == 2, 30)
     codex.quit()
     code, said = room.finish([*VAULTD, "doctor"])
-    assert code == 7
+    assert code == 7, said
     assert "trust" in said and "/hooks" in said
