@@ -37,7 +37,9 @@ def test_a_session_becomes_one_page_and_one_handoff(scratch: Scratch) -> None:
     assert tally.outcomes[Outcome.INSERTED] == tally.total == 6
     [page], [handoff] = pages(scratch), handoffs(scratch)
     text = handoff.read_text("utf-8")
-    assert "src/app.py" in text and "make check" in text and "Add the missing rule" in text and "Fix the greeting" in text
+    assert (
+        "src/app.py" in text and "make check" in text and "Add the missing rule" in text and "Fix the greeting" in text
+    )
     assert meta(page)["closed_by"] == "other" and meta(page)["observations"] == 6
     assert meta(handoff)["provisional"] is False
     log = (page.parent.parent / f"log-{scratch.now:%Y-%m}.md").read_text("utf-8")
@@ -149,7 +151,9 @@ def test_events_of_all_sorts_are_filed_sensibly(scratch: Scratch) -> None:
     stores, cwd = scratch.init(), scratch.checkout()
     base = {"session_id": "s-1", "cwd": str(cwd)}
     scratch.deliver("claude-code", "NeverHeardOf", {**base, "x": 1}, cwd)
-    scratch.deliver("claude-code", "PostToolUse", b'{"session_id":"s-1","cwd":"' + str(cwd).encode() + b'","tool_name":"Ba', cwd)
+    scratch.deliver(
+        "claude-code", "PostToolUse", b'{"session_id":"s-1","cwd":"' + str(cwd).encode() + b'","tool_name":"Ba', cwd
+    )
     scratch.deliver("claude-code", "UserPromptSubmit", {"session_id": "s-2", "prompt": "no folder is named here"})
     scratch.deliver("claude-code", "UserPromptSubmit", {"prompt": "nor a session"}, cwd)
     scratch.deliver("claude-code", "SessionEnd", {"session_id": "s-2", "reason": "other"})
@@ -177,7 +181,11 @@ def test_a_resumed_session_keeps_what_a_person_wrote(scratch: Scratch) -> None:
     native = scratch.session(cwd)
     drain(stores)
     [page] = pages(scratch)
-    mine = page.read_text("utf-8").replace("## Asked", "My own words stay.\n\n## Asked").replace("kind: session", "kind: session\nmood: good # mine")
+    mine = (
+        page.read_text("utf-8")
+        .replace("## Asked", "My own words stay.\n\n## Asked")
+        .replace("kind: session", "kind: session\nmood: good # mine")
+    )
     page.write_text(mine, "utf-8")
     page.rename(page.with_name("A name that I gave.md"))
     page = page.with_name("A name that I gave.md")
@@ -237,7 +245,11 @@ def test_ignored_paths_leave_no_trace(scratch: Scratch) -> None:
     stores, cwd = scratch.stores(), scratch.checkout()
     base = {"session_id": "s-1", "cwd": str(cwd)}
     for path in ("keys/server.pem", "private/plan.md", "src/fine.py"):
-        edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cwd}/{path}"}, "tool_response": {"filePath": f"{cwd}/{path}"}}
+        edit = {
+            "tool_name": "Edit",
+            "tool_input": {"file_path": f"{cwd}/{path}"},
+            "tool_response": {"filePath": f"{cwd}/{path}"},
+        }
         scratch.deliver("claude-code", "PostToolUse", {**base, **edit, "tool_use_id": path}, cwd, root=str(cwd))
     tally = drain(stores)
     assert tally.outcomes[Outcome.IGNORED] == 2

@@ -96,7 +96,7 @@ class Handoffs:
         path = f"{place.folder}/handoffs/open/{handoff_id}.md"
         if entry is None:
             self.keep_folders(place.folder, done.written)
-            self._outdate(place, handoff_id, final, cwd, done)
+            self._outdate(place, handoff_id, text, final, cwd, done)
             if isinstance(self._stores.vault.create(path, text), Written):
                 done.written.add(path)
             else:
@@ -107,7 +107,7 @@ class Handoffs:
             return done
         self._renew(path, text, final, done)
         if final:
-            self._outdate(place, handoff_id, final, cwd, done)
+            self._outdate(place, handoff_id, text, final, cwd, done)
         return done
 
     def keep_folders(self, folder: str, written: set[str]) -> None:
@@ -205,14 +205,15 @@ class Handoffs:
                 return
         done.postponed = final
 
-    def _outdate(self, place: Project, handoff_id: str, final: bool, cwd: str, done: Published) -> None:
+    def _outdate(self, place: Project, handoff_id: str, text: Clean, final: bool, cwd: str, done: Published) -> None:
         """Expire what a new handoff makes obsolete."""
+        new = Entry(handoff_id, "open", "", place.folder, frontmatter.parse(text.encode()).meta.values)
         sid = handoff_id.partition("-g")[0]
         for other in list(self.entries(place.folder, "open")):
             if other.id == handoff_id or not other.automatic:
                 continue
             own = other.id.startswith(f"{sid}-g")
-            same = final and other.text("cwd") == cwd and not other.provisional
+            same = final and other.text("cwd") == cwd and not other.provisional and _older(other, new)
             if own or same:
                 self._expire(other, done)
 

@@ -1,19 +1,18 @@
 """Ingest: events in the inbox become observations, session pages, handoffs and prepared context.
 
-One batch, in this order (truth, acknowledgement; history and the index come afterwards):
+A round of events, in this order (truth, acknowledgement; history and the index come afterwards):
 
-    1. read, normalise, sanitise; what cannot be understood goes to failed/
-    2. file the observations of all events but those with effects (turn end, pre-compact, session end, a claim)
-    3. one sync
-    4. accept what was claimed; per session with closing events: session page, handoff, log line; then the offers of
+    1. batch by batch: read, normalise, sanitise; what cannot be understood goes to failed/; the observations of all
+       events but those with effects (turn end, pre-compact, session end, a claim) are filed; one sync; the batch is
+       removed from new/
+    2. accept what was claimed; per session with closing events: session page, handoff, log line; then the offers of
        its project
-    5. file the observations of the events with effects
-    6. one sync, then remove all of the batch from new/
-    7. pack sessions that ended
+    3. file the observations of the events with effects, one sync, remove them from new/
+    4. pack sessions that ended
 
-A crash after 1 or 2 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 4
-the page and the handoff exist while the closing event is still in new/: it is *resumed*, and making them again gives the
-same names and texts. After 5 the closing event is found complete. Nothing in new/ is removed before a sync that followed
+A crash in 1 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 2 the
+page and the handoff exist while the closing event is still in new/: it is *resumed*, and making them again gives the
+same names and texts. In 3 the closing event is found complete. Nothing in new/ is removed before a sync that followed
 all its effects.
 """
 
@@ -37,10 +36,13 @@ from vaultd.engine.stores import Stores
 from vaultd.store import transcripts
 from vaultd.store.inbox import SessionName
 
-__all__ = ["BATCH", "Ingest", "Outcome", "Tally"]
+__all__ = ["BATCH", "ROUND", "Ingest", "Outcome", "Round", "Tally"]
 
 BATCH = 512
 """Events per batch: enough to share one sync among many, few enough to hold the write lock only briefly."""
+
+ROUND = 16 * BATCH
+"""Events per round: pages are made once for all of them."""
 
 _CLOSING = frozenset({Kind.TURN_END, Kind.PRE_COMPACT, Kind.END})
 _FAILED_LIMIT = 64 * 1024  # bytes of a rejected event that are kept for a person to look at
@@ -81,14 +83,15 @@ class Tally:
 
 
 @dataclass(slots=True)
-class _Batch:
-    """What is known of a batch while it is worked on."""
+class Round:
+    """What is known of a round while it is worked on."""
 
+    tally: Tally = field(default_factory=Tally)
     acknowledge: list[str] = field(default_factory=list)
     touched: set[SessionName] = field(default_factory=set)
-    events: list[Event] = field(default_factory=list)
     closing: dict[SessionName, list[Observation]] = field(default_factory=dict)
     claims: list[Observation] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     ended: list[SessionName] = field(default_factory=list)
 
 
@@ -102,25 +105,32 @@ class Ingest:
         self._seen = Seen(stores.vault.room, stores.inbox)
         self.lifecycle = Lifecycle(stores)
 
-    def take(self, keys: Sequence[str]) -> Tally:
-        """Work one batch of keys off."""
-        tally, batch = Tally(), _Batch()
-        inbox = self._stores.inbox
+    def take(self, keys: Sequence[str], whole: Round) -> None:
+        """Step 1 for one batch of keys."""
         for key in keys:
-            self._admit(key, batch, tally)
-        inbox.sync()
-        if self._effects(batch, tally):
-            inbox.sync()
-        inbox.acknowledge(batch.acknowledge)
-        for name in batch.ended:
-            inbox.pack(name)
-        self.lifecycle.saw(batch.events)
-        if batch.events:
-            self._seen.note(batch.events)
-        return tally
+            self._admit(key, whole)
+        self._stores.inbox.sync()
+        self._acknowledge(whole)
 
-    def _admit(self, key: str, batch: _Batch, tally: Tally) -> None:
-        """Step 1 and 2 for one event."""
+    def finish(self, whole: Round) -> None:
+        """Steps 2 to 4 for all batches of a round."""
+        if self._effects(whole):
+            self._stores.inbox.sync()
+        self._acknowledge(whole)
+        for name in whole.ended:
+            self._stores.inbox.pack(name)
+
+    def _acknowledge(self, whole: Round) -> None:
+        """Remove from new/ what is durable now, and count it."""
+        self._stores.inbox.acknowledge(whole.acknowledge)
+        whole.acknowledge.clear()
+        self.lifecycle.saw(whole.events)
+        if whole.events:
+            self._seen.note(whole.events)
+        whole.events.clear()
+
+    def _admit(self, key: str, whole: Round) -> None:
+        """Step 1 for one event."""
         stores = self._stores
         delivery = stores.inbox.read(key)
         if delivery is None:
@@ -129,29 +139,29 @@ class Ingest:
         if isinstance(event, Rejected):
             raw = delivery.payload if isinstance(delivery, Delivery) else delivery
             self._fail(key, raw, event.reason)
-            tally.count(Outcome.FAILED)
+            whole.tally.count(Outcome.FAILED)
             return
         if self._ignored(event):
-            batch.acknowledge.append(key)
-            tally.count(Outcome.IGNORED)
+            whole.acknowledge.append(key)
+            whole.tally.count(Outcome.IGNORED)
             return
         name = SessionName(event.agent, event.sid)
         if stores.inbox.is_done(name, key):
-            batch.acknowledge.append(key)
-            tally.count(Outcome.COMPLETE)
+            whole.acknowledge.append(key)
+            whole.tally.count(Outcome.COMPLETE)
             return
         observation = observe(event, stores.config.rules, assistant=stores.config.assistant)
-        batch.touched.add(name)
-        batch.events.append(observation.event)
+        whole.touched.add(name)
         if event.kind in _CLOSING:
-            batch.closing.setdefault(name, []).append(observation)
+            whole.closing.setdefault(name, []).append(observation)
             return
         if event.handoff:
-            batch.claims.append(observation)
+            whole.claims.append(observation)
             return
         stores.inbox.file(name, observation)
-        batch.acknowledge.append(key)
-        tally.count(Outcome.INSERTED)
+        whole.events.append(observation.event)
+        whole.acknowledge.append(key)
+        whole.tally.count(Outcome.INSERTED)
 
     def _understand(self, delivery: Delivery) -> Event | Rejected:
         """The event that a delivery means, completed from the transcript where the agent's payload lacks outcomes."""
@@ -180,39 +190,41 @@ class Ingest:
         why = line(reason, 500, rules)
         self._stores.inbox.reject(key, text, why)
 
-    def _effects(self, batch: _Batch, tally: Tally) -> bool:
-        """Steps 4 and 5; whether anything was filed that needs a sync."""
+    def _effects(self, whole: Round) -> bool:
+        """Steps 2 and 3; whether anything was filed that needs a sync."""
         results: list[tuple[SessionName, list[Observation], Refreshed]] = []
         projects: dict[str, Project] = {}
         with self._stores.vault.together() as undone:
-            for claim in batch.claims:
+            for claim in whole.claims:
                 name = SessionName(claim.event.agent, claim.event.sid)
                 results.append((name, [claim], self._sessions.accept(claim)))
-            for name in self._to_refresh(batch):
-                closing = batch.closing.get(name, [])
+            for name in self._to_refresh(whole):
+                closing = whole.closing.get(name, [])
                 results.append((name, closing, self._sessions.refresh(name, closing)))
             projects.update((r.project.id, r.project) for _, _, r in results if r.project is not None)
             for project in projects.values():
-                self._offers.prepare(project)
+                self._offers.prepare(project, whole.closing)
         lost = {outcome.path for outcome in undone}
         filed = False
         for name, observations, result in results:
-            tally.written |= result.written
+            whole.tally.written |= result.written
             if result.postponed or result.written & lost:
-                tally.count(Outcome.POSTPONED, len(observations))
+                whole.tally.count(Outcome.POSTPONED, len(observations))
                 continue
-            tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(observations))
+            whole.tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(observations))
             for observation in observations:
                 self._stores.inbox.file(name, observation)
-                batch.acknowledge.append(observation.event.key)
+                whole.events.append(observation.event)
+                whole.acknowledge.append(observation.event.key)
                 filed = True
             if result.closed:
-                batch.ended.append(name)
+                whole.ended.append(name)
         return filed
 
-    def _to_refresh(self, batch: _Batch) -> list[SessionName]:
-        """Sessions whose page or handoff may have to change: those with closing events, and ended ones (they have a
-        pack) that got a late event.
+    def _to_refresh(self, whole: Round) -> list[SessionName]:
+        """Sessions whose page or handoff may have to change, those that closed first before the others: those with
+        closing events, and ended ones (they have a pack) that got a late event.
         """
-        late = {name for name in batch.touched if self._stores.inbox.has_pack(name)}
-        return sorted(set(batch.closing) | late)
+        late = {name for name in whole.touched if self._stores.inbox.has_pack(name)} - set(whole.closing)
+        last = {name: max(o.event.order for o in closing) for name, closing in whole.closing.items()}
+        return sorted(late) + sorted(last, key=lambda name: last[name])

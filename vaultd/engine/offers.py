@@ -7,14 +7,16 @@ lives, then the newest. A handoff is eligible in its own folder and below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from vaultd.agents import Agent, render
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import injected, parse_handoff
 from vaultd.core.ids import Sid
+from vaultd.core.observation import Observation
 from vaultd.core.sanitize import redact
 from vaultd.engine.handoffs import Entry, Handoffs
 from vaultd.engine.lifecycle import alive, last_client
@@ -25,6 +27,10 @@ from vaultd.store.outbox import Claim, Offer
 
 __all__ = ["Offers", "event_map"]
 
+Fresh = Mapping[SessionName, Sequence[Observation]]
+"""Observations by session that were not filed yet."""
+
+_NOTHING: Fresh = MappingProxyType({})
 _UNKNOWN_CLIENT_SETTLE_S = 60  # a client that no hook could see: wait longer than for one known to hide
 
 
@@ -70,11 +76,13 @@ class Offers:
             places |= self.prepare(project)
         self._stores.outbox.clear(keep=places)
 
-    def prepare(self, project: Project) -> set[tuple[str, str]]:
-        """Bring the offers of a project up to date; the places (checkout, subdir) that have one."""
-        candidates = [
-            c for e in self._handoffs.entries(project.folder, "open") if (c := self._candidate(e)) is not None
-        ]
+    def prepare(self, project: Project, fresh: Fresh = _NOTHING) -> set[tuple[str, str]]:
+        """Bring the offers of a project up to date; the places (checkout, subdir) that have one.
+
+        `fresh` are observations that are not filed yet.
+        """
+        entries = self._handoffs.entries(project.folder, "open")
+        candidates = [c for e in entries if (c := self._candidate(e, fresh)) is not None]
         outbox, offered = self._stores.outbox, set()
         for checkout in self._checkouts(project):
             subdirs = {""} | {_subdir(c.entry) for c in candidates}
@@ -117,14 +125,16 @@ class Offers:
         )
         return Offer(claim, texts)
 
-    def _candidate(self, entry: Entry) -> _Candidate | None:
+    def _candidate(self, entry: Entry, fresh: Fresh) -> _Candidate | None:
         """What decides about an open handoff; None when it cannot be offered now."""
         origin = entry.text("from_session")
         if not entry.provisional:
             return _Candidate(entry, origin, "0", 0)
         sid = Sid(entry.id.partition("-g")[0])
         agent = self._stores.agents.get(entry.text("from_agent"))
-        events = [o.event for o in self._stores.inbox.observations(SessionName(entry.text("from_agent"), sid))]
+        name = SessionName(entry.text("from_agent"), sid)
+        known = [*self._stores.inbox.observations(name), *fresh.get(name, [])]
+        events = sorted((o.event for o in known), key=lambda e: e.order)
         if agent is None or not events:
             return _Candidate(entry, origin, "0", 0)
         client = last_client(events)

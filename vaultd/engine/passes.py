@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from vaultd.core.ids import KEY
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
-from vaultd.engine.ingest import BATCH, Ingest, Outcome, Tally
+from vaultd.engine.ingest import BATCH, ROUND, Ingest, Outcome, Round, Tally
 from vaultd.engine.offers import Offers, event_map
 from vaultd.engine.stores import Stores
 from vaultd.store import fs
@@ -57,25 +58,34 @@ class Passes:
     def drain(
         self, stop: Callable[[], bool] = lambda: False, progress: Callable[[int, int], None] | None = None
     ) -> Tally:
-        """Work off what is in the inbox now and what comes while it is worked off, batch by batch."""
+        """Work off what is in the inbox now and what comes while it is worked off, round by round."""
         whole, tried = Tally(), set[str]()
         self.postponed = False
         while not stop():
             keys = [k for k in self._stores.inbox.pending() if k not in tried]
             if not keys:
                 break
-            for start in range(0, len(keys), BATCH):
-                batch = keys[start : start + BATCH]
-                tried.update(batch)
-                with self._stores.write_lock:
-                    whole.add(self._ingest.take(batch))
-                if progress is not None:
-                    progress(start + len(batch), len(keys))
+            for start in range(0, len(keys), ROUND):
                 if stop():
                     break
+                some = keys[start : start + ROUND]
+                tried.update(some)
+                whole.add(self._round(some, partial(_advance, progress, start, len(keys))))
             self.sweep()
         self.postponed = whole.outcomes[Outcome.POSTPONED] > 0
         return whole
+
+    def _round(self, keys: Sequence[str], advance: Callable[[int], None]) -> Tally:
+        """One round of events; the write lock is free between its batches."""
+        current = Round()
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            with self._stores.write_lock:
+                self._ingest.take(batch, current)
+            advance(start + len(batch))
+        with self._stores.write_lock:
+            self._ingest.finish(current)
+        return current.tally
 
     def sweep(self) -> None:
         """Deliver closes for sessions that are over."""
@@ -144,3 +154,9 @@ class Passes:
                 continue
             if old:
                 fs.remove(Path(entry.path))
+
+
+def _advance(progress: Callable[[int, int], None] | None, before: int, total: int, done: int) -> None:
+    """Tell how many events are done."""
+    if progress is not None:
+        progress(before + done, total)
