@@ -1,0 +1,268 @@
+"""The only way from untrusted text to a store: secrets out, private parts out, then bounded.
+
+    untrusted str ── redact ──▶ Clean            secrets became [REDACTED], <private>...</private> is gone
+                  ── clean ───▶ Clean            the same, then at most so many bytes, head and tail kept
+                  ── line ────▶ Clean            the same on one line
+    untrusted Event ─ observe ▶ Observation      every string of it clean and bounded
+
+Stores take `Clean` and `Observation` only, and nothing else makes one: a test walks the syntax trees. Joining, slicing
+or formatting gives a plain `str` again, which goes through `clean` again. Redaction comes before cutting, always: half
+a secret is no longer recognised. Pure, and linear in the text; what counts as a secret is in `core.secrets` and its
+siblings. How fast: `tests/bench/sanitize.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from vaultd.core.assignments import assigned
+from vaultd.core.cutting import bounded, clipped
+from vaultd.core.event import Event, FileTouch, Kind, Process, ToolCall
+from vaultd.core.secret_blocks import blocks
+from vaultd.core.secret_prefixes import prefixed
+from vaultd.core.secrets import MARK, Hit, folded, shaped
+from vaultd.errors import UsageError
+
+__all__ = ["DEFAULT", "Clean", "Observation", "Rules", "clean", "line", "observe", "redact"]
+
+
+class Clean(str):
+    """Text that went through the sanitiser: valid UTF-8, no control characters but tab and line ends, no secrets."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a person adds to the built-in classes: more patterns to redact, and texts that are no secrets."""
+
+    extra: tuple[re.Pattern[str], ...] = ()
+    allow: tuple[str, ...] = ()
+
+    @classmethod
+    def compile(cls, extra_patterns: Iterable[str] = (), allowlist: Iterable[str] = ()) -> Rules:
+        """Rules from settings; UsageError names the pattern that is no regular expression."""
+        extra = []
+        for pattern in extra_patterns:
+            try:
+                extra.append(re.compile(pattern))
+            except (re.error, OverflowError, RecursionError) as error:
+                why = f"The pattern {pattern!r} is not a regular expression: {error}. Correct or remove it."
+                raise UsageError(why) from None
+        allow = tuple(allowlist)
+        if any(not entry.strip() for entry in allow):
+            raise UsageError("The list of allowed texts has a blank entry, which would allow every secret. Remove it.")
+        return cls(tuple(extra), allow)
+
+
+DEFAULT = Rules()
+"""The built-in classes and nothing else."""
+
+
+def redact(text: str, rules: Rules = DEFAULT) -> Clean:
+    """The text with every secret replaced by `[REDACTED]` and every `<private>` part removed.
+
+    A `<private>` that is not closed goes to the end. A match that contains an allowed text stays. Lone surrogates
+    become U+FFFD; control characters other than tab, LF and CR, terminal sequences and bidirectional overrides go.
+    Doing it again changes nothing. Ordinary text comes back as it was.
+    """
+    text = _presentable(text)
+    for _ in range(_PASSES):
+        after = _pass(text, rules)
+        if after == text:
+            break
+        text = after
+    return Clean(text)
+
+
+def clean(text: str, limit: int | None = None, rules: Rules = DEFAULT, *, tail: float = 0.5) -> Clean:
+    """The text redacted, then bounded to `limit` bytes of UTF-8 (None: not bounded).
+
+    What is too long keeps its head and its tail, `tail` being the share of the latter, and between them a line that
+    says how much is missing; below 64 bytes only the head. Never cuts a character or a `[REDACTED]`.
+    """
+    redacted = redact(text, rules)
+    if limit is None:
+        return redacted
+    return _settled(redacted, lambda whole: bounded(whole, limit, tail), rules)
+
+
+def line(text: str, limit: int, rules: Rules = DEFAULT) -> Clean:
+    """The text on one line of at most `limit` bytes: redacted, blanks and line ends folded, cut with an ellipsis."""
+    return _settled(redact(text, rules), lambda whole: clipped(_BLANKS.sub(" ", whole).strip(" "), limit), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """An event that may be stored: every string in it is clean and bounded."""
+
+    event: Event
+
+
+_PROMPT_MOST = 16_384
+_TEXT_MOST = 2_000
+_COMMAND_MOST = 400
+_PATH_MOST = 1_024
+_NAME_MOST = 128
+_FILES_MOST = 256
+_LONG_TEXTS = frozenset({Kind.PROMPT, Kind.TURN_END, Kind.POST_COMPACT})
+_ASSISTANT = frozenset({Kind.TURN_END, Kind.SUBAGENT, Kind.POST_COMPACT})
+
+
+def observe(event: Event, rules: Rules = DEFAULT, *, assistant: bool = True) -> Observation:
+    """What may be stored of an event.
+
+    Prompts, last messages of a turn and summaries have 16,384 bytes, other texts 2,000, commands 400, paths 1,024,
+    names and ids 128; a call has 256 files. `assistant=False` drops what the assistant said. Key, sid, kind and times
+    are our own and stay. ValueError when the event's time has no offset.
+    """
+    if event.at.tzinfo is None:
+        raise ValueError("the event's time has no offset")
+    text = "" if event.kind in _ASSISTANT and not assistant else event.text
+
+    def name(value: str) -> str:
+        return line(value, _NAME_MOST, rules) if value else ""
+
+    def path(value: str) -> str:
+        return _path(value, rules)
+
+    return Observation(
+        replace(
+            event,
+            agent=name(event.agent),
+            name=name(event.name),
+            native=name(event.native),
+            cwd=path(event.cwd),
+            root=path(event.root),
+            gitfile=path(event.gitfile),
+            head=path(event.head),
+            remote=path(event.remote),
+            run=name(event.run),
+            workstream=name(event.workstream),
+            handoff=name(event.handoff),
+            client=event.client and Process(event.client.pid, event.client.start, name(event.client.boot)),
+            source=name(event.source),
+            reason=name(event.reason),
+            text=clean(text, _PROMPT_MOST if event.kind in _LONG_TEXTS else _TEXT_MOST, rules),
+            turn=name(event.turn),
+            subagent=name(event.subagent),
+            transcript=path(event.transcript),
+            tool=event.tool and _tool(event.tool, rules),
+        )
+    )
+
+
+def _tool(tool: ToolCall, rules: Rules) -> ToolCall:
+    """A tool call, clean and bounded; what a command printed keeps more of its end, where a failure is summed up."""
+    touched = tool.files[:_FILES_MOST]
+    return replace(
+        tool,
+        name=line(tool.name, _NAME_MOST, rules),
+        family=line(tool.family, _NAME_MOST, rules),
+        call_id=line(tool.call_id, _NAME_MOST, rules),
+        files=tuple(FileTouch(_path(file.path, rules), line(file.action, _NAME_MOST, rules)) for file in touched),
+        command=clean(tool.command, _COMMAND_MOST, rules, tail=0.3),
+        error=clean(tool.error, _TEXT_MOST, rules, tail=0.7),
+        output=clean(tool.output, _TEXT_MOST, rules, tail=0.7),
+    )
+
+
+def _path(value: str, rules: Rules) -> Clean:
+    """A path or address, kept exactly (blanks and line ends too) unless it is too long: then its start."""
+    return _settled(redact(value, rules), lambda whole: clipped(whole, _PATH_MOST), rules)
+
+
+_PASSES = 8
+"""Redacting joins what stood apart, so it is repeated until nothing changes: one pass for ordinary text, else a few."""
+
+_CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_HIDDEN = re.compile(
+    "\x1b\\[[0-?]{0,64}[ -/]{0,8}[@-~]"  # colours and cursor movements
+    "|\x1b\\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)"  # window titles, links
+    "|\x1b[()][0-9A-Za-z]"
+    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_LONE = re.compile("[\ud800-\udfff]")
+_BLANKS = re.compile("[ \t\n\r\u2028\u2029]+")
+
+
+def _presentable(text: str) -> str:
+    """Valid UTF-8 without control characters; half characters that belong together are joined."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        text = _PAIR.sub(lambda pair: pair.group().encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+        text = _LONE.sub("\ufffd", text)
+        data = text.encode()
+    wide = not text.isascii() and (b"\xc2" in data or b"\xe2\x80" in data or b"\xe2\x81" in data)
+    if wide or len(data.translate(None, _CONTROL)) != len(data):
+        return _HIDDEN.sub("", text)
+    return text
+
+
+def _pass(text: str, rules: Rules) -> str:
+    """One round of removing private parts and replacing secrets."""
+    low = folded(text)
+    if "<private" in low:
+        text = _public(text, low)
+        low = folded(text)
+    hits = [*shaped(text, low), *prefixed(text, low), *blocks(text, low), *assigned(text, low)]
+    for pattern in rules.extra:
+        hits.extend(Hit(m.start(), *m.span()) for m in pattern.finditer(text) if m.end() > m.start())
+    if rules.allow and hits:
+        hits = [hit for hit in hits if not any(entry in text[hit.start : hit.hi] for entry in rules.allow)]
+    return _marked(text, hits) if hits else text
+
+
+_PRIVATE = re.compile(r"<(/?)private(?:\s[^<>]{0,200})?>")
+_NAMED = re.compile(r"`</?private>`")
+
+
+def _public(text: str, low: str) -> str:
+    """The text without its private parts; they nest, and one that is not closed goes to the end.
+
+    A tag that stands alone between backticks is spoken of, not used.
+    """
+    kept, start, depth = [], 0, 0
+    for tag in _PRIVATE.finditer(low):
+        if _NAMED.match(low, max(0, tag.start() - 1)):
+            continue
+        if tag[1] and depth:
+            depth -= 1
+            start = tag.end()
+        elif not tag[1]:
+            if not depth:
+                kept.append(text[start : tag.start()])
+            depth += 1
+    return "".join(kept) + (text[start:] if not depth else "")
+
+
+def _marked(text: str, hits: Iterable[Hit]) -> str:
+    """The text with its hits replaced; overlapping and touching ones, and marks that they touch, become one mark."""
+    spans = [(hit.lo, hit.hi, True) for hit in hits]
+    if MARK in text:
+        spans.extend((m.start(), m.end(), False) for m in re.finditer(re.escape(MARK), text))
+    pieces, done = [], 0
+    lo, hi, secret = 0, 0, False
+    for start, end, is_secret in [*sorted(spans), (len(text) + 1, 0, False)]:
+        if start <= hi and (secret or is_secret):
+            hi, secret = max(hi, end), True
+            continue
+        if secret:
+            pieces += [text[done:lo], MARK]
+            done = hi
+        lo, hi, secret = start, end, is_secret
+    return "".join(pieces) + text[done:]
+
+
+def _settled(text: str, cut: Callable[[str], str], rules: Rules) -> Clean:
+    """`cut` applied to redacted text, and redacted again until both leave it alone: a cut can bring words together."""
+    for _ in range(_PASSES):
+        after = cut(text)
+        if after == text:
+            break
+        text = redact(after, rules)
+    return Clean(cut(text))
