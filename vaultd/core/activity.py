@@ -99,7 +99,6 @@ class Trouble:
     times: int
     resolved: bool
     at: datetime
-    failing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +186,12 @@ def troubles(ordered: Sequence[Event], runs: Sequence[CommandRun], base: str) ->
     found: dict[tuple[str, bool], Trouble] = {}
     for run in runs:
         telling = run.outcome.lines or not only_views(run.text)
-        suite = run.outcome.suite
-        failing = suite.failing if suite else ()
-        _note(found, (run.text, True), run.outcome, run.at, telling=bool(telling), failing=failing)
+        _note(found, (run.text, True), run.outcome, run.at, telling=bool(telling))
     for event in ordered:
         tool = event.tool
         if event.kind is Kind.TOOL and tool is not None and tool.family != "shell":
             outcome = read_outcome(tool)
-            _note(found, (_called(event, tool, base), False), outcome, event.at, telling=True, failing=())
+            _note(found, (_called(event, tool, base), False), outcome, event.at, telling=True)
     return tuple(sorted(found.values(), key=lambda trouble: trouble.at.timestamp()))
 
 
@@ -227,23 +224,24 @@ def stopped(ordered: Sequence[Event], base: str) -> Stopped:
     """Where the main session stood at the last event."""
     state = Stopped("idle", ordered[-1].at)
     ended_turn, hanging = "", dict[str, str]()
+    last: Event | None = None
     for event in ordered:
         if event.subagent:
             continue
         tool = event.tool
+        if event.kind is Kind.TOOL and tool is not None:
+            hanging.pop(tool.call_id, None)
+            last = event
         if _interrupts(event):
             state = replace(state, kind="interrupted", at=event.at, notice="")
         elif event.kind is Kind.PROMPT:
-            state, hanging = Stopped("mid-turn", event.at), {}
+            state, hanging, last = Stopped("mid-turn", event.at), {}, None
         elif event.kind is Kind.PRE_TOOL and tool is not None:
             hanging[tool.call_id] = _called(event, tool, base)
             state = replace(state, kind="mid-turn", at=event.at)
         elif event.kind is Kind.TOOL and tool is not None:
-            hanging.pop(tool.call_id, None)
             late = bool(event.turn) and event.turn == ended_turn
-            kind = state.kind if late else "mid-turn"
-            failed = read_outcome(tool).failed
-            state = Stopped(kind, event.at, tool=_called(event, tool, base), tool_failed=failed)
+            state = Stopped(state.kind if late else "mid-turn", event.at)
         elif event.kind is Kind.TURN_END:
             ended_turn, hanging = event.turn, {}
             state = replace(state, kind="complete", at=event.at, notice="")
@@ -251,7 +249,11 @@ def stopped(ordered: Sequence[Event], base: str) -> Stopped:
             state = replace(state, kind="compaction", at=event.at)
         elif event.kind is Kind.NOTICE and state.kind == "mid-turn":
             state = replace(state, notice=fold(event.text))
-    return replace(state, running=next(reversed(hanging.values()), "") if hanging else "")
+    running = next(reversed(hanging.values()), "")
+    if last is None or last.tool is None:
+        return replace(state, running=running)
+    failed = read_outcome(last.tool).failed
+    return replace(state, running=running, tool=_called(last, last.tool, base), tool_failed=failed)
 
 
 def _interrupts(event: Event) -> bool:
@@ -291,12 +293,11 @@ def _note(
     at: datetime,
     *,
     telling: bool,
-    failing: tuple[str, ...],
 ) -> None:
     """Record one run of something: a failure becomes its trouble, a success resolves the trouble there was."""
     before = found.get(source)
     if outcome.failed and telling:
         times = before.times + 1 if before else 1
-        found[source] = Trouble(source[0], source[1], outcome.lines, outcome.exit_code, times, False, at, failing)
+        found[source] = Trouble(source[0], source[1], outcome.lines, outcome.exit_code, times, False, at)
     elif before is not None and outcome.succeeded:
         found[source] = replace(before, resolved=True)

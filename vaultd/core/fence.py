@@ -35,7 +35,7 @@ _OWN_BLOCK = re.compile(re.escape(OPEN) + r".*?(?:" + re.escape(CLOSE) + r"|\Z)"
 _LOOKALIKES = {
     ord(other): group[0]
     for group in (
-        *("aАаΑαᎪ4", "bВвΒβ", "cСсϹϲᏟ", "dԁᎠ", "eЕеΕεᎬ3", "gᏀ", "hНһΗհᎻ", "iІіΙιᏆl1|!ᏞӀӏ", "jЈј", "kКкΚκ", "mМмΜ"),
+        *("aАаΑαᎪ4", "bВвΒβ", "cСсϹϲᏟ", "dԁᎠ", "eЕеΕεᎬ3", "gᏀ", "hНнһΗհᎻ", "iІіΙιᏆl1|!ᏞӀӏ", "jЈј", "kКкΚκ", "mМмΜ"),
         *("nΝηոπпПИи", "oОоΟοօ0", "pРрΡρ", "qԛ", "rᎡᏒгГ", "sЅѕσςᏕᏚ5$", "tТтΤτᎢ7", "uυսμцЦ", "vνᏙѵѴ", "wԝωᎳшШ"),
         *("xХхΧχ", "yУуΥγ", "zΖζ"),
     )
@@ -89,9 +89,8 @@ def fenced(content: str) -> str:
 
 def defuse(content: str) -> str:
     """`content` without anything that could pass for the fence, a client's tag or a speaker; lines stay lines."""
-    text = _visible(content)
-    text = _without_tags(text)
-    text = _without_marks(text)
+    text = _without_tags(_visible(content))
+    text = _visible(_without_marks(text))
     text = _BRACKETED.sub(r"(\1)", text)
     return "\n".join(_without_role(line) for line in text.split("\n"))
 
@@ -176,7 +175,7 @@ def _is_tag(after: str, *, after_word: bool) -> bool:
     closed = end >= 0 and after[end] in _CLOSERS
     inside = after[:end] if end >= 0 else after
     look = _skeleton(inside)
-    if closed and any(part in look for part in _TAG_PARTS):
+    if closed and not inside[:1].isspace() and any(part in look for part in _TAG_PARTS):
         return True
     if closed and after_word and inside.isalnum():
         return False

@@ -66,17 +66,17 @@ def handoff_page(digest: Digest, facts: HandoffFacts) -> str:
     tested = [run.command for run in digest.tests]
     failed = [trouble.source for trouble in digest.errors]
     sections = [
-        prompt_section(digest),
+        replace(prompt_section(digest, small_talk=False), most=16),
         stop_section(digest),
-        error_section(digest, resolved=False),
-        test_section(digest),
+        replace(error_section(digest, resolved=False), most=12),
+        replace(test_section(digest), most=8),
         question_section(digest),
         step_section(digest),
-        decision_section(digest),
-        file_section(digest),
-        command_section(digest, but=(*tested, *failed)),
-        _titled(error_section(digest, resolved=True), "Errors since resolved"),
-        earlier_section(digest),
+        replace(decision_section(digest), most=16),
+        replace(file_section(digest), most=25),
+        replace(command_section(digest, but=(*tested, *failed)), most=12),
+        replace(error_section(digest, resolved=True), title="Errors since resolved", most=4),
+        replace(earlier_section(digest), most=6),
         answer_section(digest),
     ]
     changed = [use.path for use in digest.files if use.changed]
@@ -138,7 +138,7 @@ def _page(
         "accepted_by": None,
         "generated": "0" * 12,
     }
-    for most, each in ((6, 200), (4, 120), (2, 80), (0, 0)):
+    for most, each in ((12, 200), (6, 200), (4, 120), (2, 80), (0, 0)):
         values |= {key: _short(entries, most, each) for key, entries in lists.items()}
         if size(frontmatter.dump(values)) <= _META_BYTES or not most:
             break
@@ -159,8 +159,3 @@ def _short(entries: Sequence[str], most: int, each: int) -> list[str]:
 def _ranked(section: Section) -> Section:
     """The section with the rank of its heading."""
     return replace(section, rank=RANKS[section.title.casefold()])
-
-
-def _titled(section: Section, title: str) -> Section:
-    """The section under another heading."""
-    return replace(section, title=title)

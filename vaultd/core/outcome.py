@@ -44,7 +44,13 @@ _TELLING: tuple[tuple[int, bool, re.Pattern[str]], ...] = (
     (83, True, re.compile(r"(assertion .*failed.*)", re.IGNORECASE)),
     (80, False, re.compile(rf"((?:Uncaught )?{_PYTHON}(?: \[\w+\])?: .*)")),
     (78, True, re.compile(r"(fatal: .*)")),
-    (76, True, re.compile(r"((?:[\w.+-]+: )?(?:error|ERROR|Error): (?!0\b|\(none\)).*|\[ERROR\] .*)")),
+    (
+        76,
+        True,
+        re.compile(
+            r"((?:[\w.+-]+: )?(?:(?:error|ERROR|Error): (?!0\b|\(none\)).*|Error [a-z ]{2,40}: .*)|\[ERROR\] .*)"
+        ),
+    ),
     (
         74,
         True,
@@ -128,6 +134,8 @@ def read_outcome(call: ToolCall) -> Outcome:
         lines = () if ok else _own_complaint(call.command, text, told=ok is False)
     elif ok is False:
         lines = _quotes(text, certain=False) or _last_line(text)
+    elif suite is not None and suite.verdict == "failed":
+        lines = _quotes(text, certain=False)
     elif not shell:
         lines = ()
     elif ok is None or _hides_exit_code(call.command):
@@ -153,8 +161,12 @@ def _quotes(text: str, *, certain: bool) -> tuple[str, ...]:
         return ()
     found.sort(key=lambda entry: (-entry[0], entry[1]))
     best = found[0][0]
-    quotes = dict.fromkeys(clip(quote, _LINE_BYTES) for weight, _, quote in found if weight >= best - 30)
-    return tuple(quotes)[:_MOST_LINES]
+    quotes: list[str] = []
+    for weight, _, quote in found:
+        line = clip(quote, _LINE_BYTES)
+        if weight >= best - 28 and not any(line in other for other in quotes):
+            quotes = [other for other in quotes if other not in line] + [line]
+    return tuple(quotes[:_MOST_LINES])
 
 
 def _weigh(line: str) -> tuple[int, bool, str]:

@@ -15,6 +15,7 @@ __all__ = [
     "NOTHING",
     "OFFER",
     "RHETORICAL",
+    "SMALL_TALK",
     "STEP",
     "TO_PERSON",
     "UNDECIDED",
@@ -109,7 +110,7 @@ DECIDED = _words(
         let(?:['’]?s|\ us)\ (?:use|go\ with|keep|stick\ (?:with|to)|stay\ with|not\ |switch\ to|drop|avoid|prefer|adopt
         |store|skip|call\ it|name\ it)\b
     | (?:\A\W*(?:(?:ok(?:ay)?|yes|no|so|please|always)[,.]?\ )*|\b(?:we|i|let['’]?s|we['’]ll|i['’]ll|will|please|must
-        |you\ should)\ )(?:use|pick|choose|prefer|keep|take|store|go\ with|switch\ to|write|return|call|name)\b
+        |you\ should|,|;)\ )(?:use|pick|choose|prefer|keep|take|store|go\ with|switch\ to|write|return|call|name)\b
         [^?]{1,200}?\b(?:instead\ of|rather\ than|instead\b|not\ the\b)
     | \A\W*(?:please\ )?(?:don['’]?t|do\ not|never)\ use\b.{1,160}\buse\b
     | \b(?:we|i)(?:['’]ll|\ will|['’]re|\ are|['’]m|\ am)?(?:\ now)?\ go(?:ing)?\ with\b | \A\W*going\ with\b
@@ -160,8 +161,9 @@ RHETORICAL = _words(r"\W*(?:because|since|yes|no|it\ turns\ out|the\ (?:answer|r
 """What follows a question that its writer answers himself."""
 
 COURTESY = _words(
-    r"""\banything\ else\b | \bhow\ (?:can|may)\ i\ help\b | \bwhat\ (?:would\ you\ like|can\ i|should\ i|shall\ i)
-    (?:\ me)?(?:\ to)?\ (?:do|work\ on|help)(?:\ (?:with|for\ you|next|today|now))*\W*\Z | \bmakes?\ sense\W*\Z"""
+    r"""\banything\ else\b | \bhow\ (?:can|may)\ i\ help\b | \bmakes?\ sense\W*\Z
+    | \bwhat\ (?:would\ you\ like|can\ i|should\ (?:i|we)|shall\ (?:i|we))(?:\ me)?(?:\ to)?\ (?:do|work\ on|help)
+      (?:\ (?:with|for\ you|next|today|now))*\W*\Z"""
 )
 """A question that asks nothing about the work."""
 
@@ -171,3 +173,11 @@ OFFER = _words(
     |soll\ ich|sollen\ wir)\b"""
 )
 """A question that offers to go on."""
+
+SMALL_TALK = re.compile(
+    r"(?:hi|hey|hello|hallo|moin|good (?:morning|evening)|guten (?:tag|morgen)|bonjour|hola|test|testing|ok(?:ay)?"
+    r"|yes|no|ja|nein|go (?:on|ahead)|continue|proceed|weiter|thanks?(?: you)?|danke|merci|gracias|great|perfect|cool)"
+    r"(?:,? (?:there|again|all|please|thanks|continue|go on|bitte))?\W*\Z",
+    re.IGNORECASE,
+)
+"""A prompt that says nothing about the work."""

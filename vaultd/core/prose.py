@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from vaultd.core import phrases
 from vaultd.core.markup import clip, fold
 from vaultd.core.phrases import Section
 
-__all__ = ["Mined", "headline", "is_offer", "mine", "plain", "prose", "sentences"]
+__all__ = ["Mined", "headline", "is_offer", "mine", "plain", "prose", "sentences", "statements"]
 
 _ENTRY_BYTES = 500
 _MOST_ENTRIES = 40
@@ -25,7 +26,7 @@ _LONGEST_SENTENCE = 2_000  # characters; keeps patterns quick on text that is no
 _FENCE = re.compile(r"[ \t]*(?:[-*+>] )?[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)\s*#*\s*\Z")
 _BOLD_LINE = re.compile(r"\s*(?:\d+[.)]\s+)?(\*\*|__)(?!\s)(.+?)\1\s*[:：]?\s*\Z")
-_ITEM = re.compile(r"(\s*)(?:[-*+•‣–]|\d{1,3}[.)、])\s+(?:\[([ xX-])\]\s+)?(.*)\Z")
+_ITEM = re.compile(r"(\s*)(?:[-*+•‣–]|(\d{1,3})[.)、])\s+(?:\[([ xX-])\]\s+)?(.*)\Z")
 _SKIPPED = re.compile(r"\s*(?:>|\||</?[\w-]+>\s*\Z|[-*_=]{3,}\s*\Z)")
 _DROPPED = re.compile(r"<!--.*?-->|<(analysis|thinking)>.*?</\1>", re.DOTALL)
 _NUMBERING = re.compile(r"\A(?:\d{1,2}[.)]\s+|\W+(?=\w))")
@@ -36,6 +37,7 @@ _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Nr|Dr|Mr|Mrs|Ms|St|fig|z\.\s?B|d\.\s?h|u\.\s?a|bzw|ca|ggf|p\.\s?ex)\.",
     re.I,
 )
+_ENDS_WORD = re.compile(r"(?<![\w.])[^\W\d_]{3,}\Z")
 _STOP = re.compile(r"""[.!?…]+["')\]*_”’»`]*(?=\s+\S)|[。！？]+[」』）”]*""")
 
 
@@ -54,16 +56,21 @@ class Mined:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A heading, list item or paragraph; `done` marks a ticked box, `indent` is an item's."""
+    """A heading, list item or paragraph; an item has an indent, perhaps a number, and `done` for a ticked box."""
 
     kind: str
     text: str
     done: bool = False
     indent: int = 0
+    number: int = 0
 
 
+@lru_cache(maxsize=256)
 def mine(text: str) -> Mined:
-    """The decisions, next steps and questions that `text` states."""
+    """The decisions, next steps and questions that `text` states.
+
+    Remembered for the newest texts: a session that goes on is told anew after each turn.
+    """
     reader = _Reader()
     blocks = list(_blocks(text))
     for number, block in enumerate(blocks):
@@ -83,9 +90,15 @@ def plain(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """`text` without fenced code and comments; all of it when nothing else is in it."""
-    kept = "\n".join(_prose_lines(text))
-    return kept if kept.strip() else text
+    """`text` with an ellipsis in place of each fenced code block; all of it when nothing else is in it."""
+    kept = "\n".join(_prose_lines(text, instead="…"))
+    return kept if kept.strip(" \n…") else text
+
+
+def statements(text: str) -> list[str]:
+    """Paragraphs and list entries of `text`, each as one line: no code, no headings, no line that only introduces."""
+    blocks = (block for block in _blocks(text) if block.kind != "heading" and not block.text.endswith((":", "：")))
+    return [block.text for block in blocks if _labelled(block) == (None, "") or _labelled(block)[1]]
 
 
 def headline(text: str, limit: int = 80) -> str:
@@ -112,7 +125,7 @@ def sentences(paragraph: str) -> list[str]:
     start = 0
     for stop in _STOP.finditer(masked):
         follows = masked[stop.end() :].lstrip()[:1]
-        if stop.group().startswith((".", "…")) and follows.islower():
+        if stop.group().startswith((".", "…")) and follows.islower() and not _ENDS_WORD.search(masked[: stop.start()]):
             continue
         parts.append(line[start : stop.end()].strip())
         start = stop.end()
@@ -126,7 +139,7 @@ class _Reader:
 
     section: Section | None = None
     listed: bool = False
-    indent: int = -1
+    opener: _Block | None = None
     decisions: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -145,7 +158,7 @@ class _Reader:
     def _open(self, section: Section, rest: str, block: _Block) -> None:
         """Enter a named section; `rest` is what its own line already says."""
         item = block.kind == "item"
-        self.section, self.listed, self.indent = section, bool(rest), block.indent if item else -1
+        self.section, self.listed, self.opener = section, bool(rest), block if item else None
         if rest:
             said = sentences(rest)
             self._add(section, [" ".join(said[:2])] if section is Section.DECISIONS else said)
@@ -155,7 +168,7 @@ class _Reader:
     def _read(self, block: _Block, *, last: bool) -> None:
         """Read a paragraph or list entry inside or outside a named section."""
         paragraph = block.kind == "paragraph"
-        if (paragraph and self.listed) or (not paragraph and block.indent <= self.indent):
+        if self.listed if paragraph else _follows(self.opener, block):
             self.section = None
         if block.done:
             return
@@ -187,6 +200,13 @@ class _Reader:
                 self.decisions.append(part)
             elif phrases.STEP.search(part):
                 self.steps.append(part)
+
+
+def _follows(opener: _Block | None, item: _Block) -> bool:
+    """True when `item` comes after `opener` in the same list, so that it is no entry below it."""
+    if opener is None or item.indent > opener.indent or bool(item.number) is not bool(opener.number):
+        return False
+    return not item.number or item.number > opener.number
 
 
 def _labelled(block: _Block) -> tuple[Section | None, str]:
@@ -242,13 +262,13 @@ def _opened(line: str) -> _Block | None:
     if bold and "**" not in bold.group(2) and not bold.group(2).endswith((".", "!", "?")):
         return _Block("heading", bold.group(2))
     item = _ITEM.match(line)
-    if item and item.group(3):
-        indent = len(item.group(1).expandtabs(4))
-        return _Block("item", item.group(3).strip(), (item.group(2) or "") in ("x", "X"), indent)
+    if item and item[4]:
+        indent = len(item[1].expandtabs(4))
+        return _Block("item", item[4].strip(), (item[3] or "") in ("x", "X"), indent, int(item[2] or 0))
     return _Block("paragraph", line.strip())
 
 
-def _prose_lines(text: str) -> Iterator[str]:
+def _prose_lines(text: str, instead: str = "") -> Iterator[str]:
     """Lines outside fenced code, without comments and without the reasoning part of a summary."""
     fence = ""
     for line in _DROPPED.sub("", text).splitlines():
@@ -258,7 +278,7 @@ def _prose_lines(text: str) -> Iterator[str]:
                 fence = ""
         elif mark:
             fence = mark.group(1)
-            yield ""
+            yield instead
         else:
             yield line
 

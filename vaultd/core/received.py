@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from vaultd.core import frontmatter
-from vaultd.core.fence import CLOSE, NOTICE, OPEN, defuse, fenced
+from vaultd.core.fence import defuse, fenced
 from vaultd.core.fit import Section, fit
 from vaultd.core.markup import clip, fold, size, squash, unescape
 from vaultd.core.told import when
@@ -19,14 +19,15 @@ from vaultd.core.told import when
 __all__ = ["RANKS", "Handoff", "injected", "parse_handoff"]
 
 RANKS = {
+    "": 0,
     "summary": 0,
     "asked": 1,
     "where it stopped": 2,
     "errors": 3,
-    "tests": 4,
-    "open questions": 5,
-    "next steps": 6,
-    "decisions": 7,
+    "open questions": 4,
+    "next steps": 5,
+    "decisions": 6,
+    "tests": 7,
     "files": 8,
     "commands": 9,
     "errors since resolved": 10,
@@ -34,6 +35,9 @@ RANKS = {
     "last answer": 12,
 }
 """What is kept first when not all fits, by heading."""
+
+
+_QUOTED_LINE = "> "
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +117,22 @@ def injected(page: Handoff, limit: int, now: datetime, *, agent: str = "") -> st
     heading. Nothing of the page can close the fence or pass for a tag or a speaker (core/fence.py).
     """
     sections = [
-        Section(title, lines, rank=RANKS.get(title.casefold(), 6), floor=3 if not title else 1)
+        Section(
+            title, tuple(map(defuse, lines)), rank=RANKS.get(title.casefold(), 6), floor=2, patient=title == "Asked"
+        )
         for title, lines in _with_lists(page)
     ]
     head = _origin(page, now, agent)
-    budget = limit
-    for _ in range(8):
-        text = fenced(f"{head}\n{fit(sections, budget)}".rstrip())
+    budget = limit - size(fenced(head)) - len(_QUOTED_LINE)
+    for _ in range(4):
+        body = fit(sections, budget, per_line=len(_QUOTED_LINE))
+        text = fenced("\n".join((head, body.lstrip("\n") and f"\n{body.strip()}")).rstrip())
         over = size(text) - limit
         if over <= 0:
             return text
-        # Quote marks and replaced marks cost bytes that `fit` does not know of.
+        # What `defuse` replaces over several entries can be longer than what stood there.
         budget -= over
-    text = fenced(clip(defuse(head), max(0, limit - size(OPEN + NOTICE + CLOSE) - 8)))
+    text = fenced(clip(defuse(head), max(0, limit - size(fenced("")))))
     return text if size(text) <= limit else ""
 
 

@@ -32,16 +32,10 @@ from vaultd.core.event import Event, Kind
 from vaultd.core.fence import without_history
 from vaultd.core.lifecycle import in_order, life, typed
 from vaultd.core.markup import fold, squash
+from vaultd.core.phrases import SMALL_TALK
 from vaultd.core.prose import Mined, headline, is_offer, mine
 
 __all__ = ["Digest", "Question", "Said", "digest"]
-
-_SMALL_TALK = re.compile(
-    r"(?:hi|hey|hello|hallo|moin|good (?:morning|evening)|guten (?:tag|morgen)|bonjour|hola|test|testing|ok(?:ay)?"
-    r"|yes|no|ja|nein|go on|continue|weiter|thanks?(?: you)?|danke)(?: (?:there|again|all))?\W*\Z",
-    re.IGNORECASE,
-)
-"""A prompt that says nothing about the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +115,7 @@ class Digest:
     def title(self) -> str:
         """At most 80 characters from the first prompt that is more than a greeting; never empty."""
         heads = [headline(prompt.text) for prompt in self.prompts]
-        telling = [head for head in heads if head and not _SMALL_TALK.match(head)]
+        telling = [head for head in heads if head and not SMALL_TALK.match(head)]
         return next(iter(telling or [head for head in heads if head]), f"{self.agent} session {self.sid}"[:80])
 
     @property

@@ -229,12 +229,13 @@ def _read(runner: _Runner, output: str) -> Suite | None:
 
 
 def _names(runner: _Runner, output: str) -> tuple[str, ...]:
-    """The failing tests, each once, in the order printed."""
+    """The failing tests, each once under its longest name, in the order printed."""
     names: dict[str, None] = {}
     for pattern in runner.names:
         for match in pattern.finditer(output):
             names.setdefault(match.group(1).strip())
-    return tuple(names)[:_MOST_NAMES]
+    found = list(names)[:_MOST_NAMES]
+    return tuple(one for one in found if not any(other != one and other.endswith(one) for other in found))
 
 
 def _counted(found: list[re.Match[str]]) -> dict[str, int]:

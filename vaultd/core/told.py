@@ -6,13 +6,14 @@ Every raw text is escaped or stands in a code span, on one line, cut before it w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 
 from vaultd.core.activity import CommandRun, Stopped, TestRun, Trouble
 from vaultd.core.fit import Section
-from vaultd.core.markup import clip, code, escape, fold, size
-from vaultd.core.prose import plain, prose, sentences
+from vaultd.core.markup import clip, code, escape, fold, size, squash
+from vaultd.core.phrases import SMALL_TALK
+from vaultd.core.prose import plain, prose, sentences, statements
 from vaultd.core.session import Digest, Question, Said
 
 __all__ = [
@@ -33,7 +34,14 @@ __all__ = [
 
 _NAME_BYTES = 160
 _ENTRY_BYTES = 400
+_SOURCE_BYTES = 240
 _MOST_NAMES = 8
+_CLOSED = {
+    "dead": "its process was gone, no end was reported",
+    "quiet": "nothing was heard for a long time, no end was reported",
+    "finalised": "closed by hand, no end was reported",
+}
+"""What the reasons mean that vaultd itself gives for a close."""
 
 
 def when(at: datetime) -> str:
@@ -45,15 +53,15 @@ def when(at: datetime) -> str:
 def summary_line(digest: Digest) -> str:
     """One plain sentence about the session: how long, how much, how the last test run ended."""
     changed = sum(use.changed for use in digest.files)
-    unresolved = sum(not trouble.resolved for trouble in digest.errors)
+    resolved = sum(trouble.resolved for trouble in digest.errors)
     parts = [
         _counted(len(digest.prompts), "prompt"),
         _counted(digest.tool_calls, "tool call"),
         _counted(changed, "file changed", "files changed"),
-        _counted(unresolved, "unresolved error"),
+        _counted(len(digest.errors), "error") + (f" ({resolved} resolved later)" if resolved else ""),
     ]
     minutes = int(((digest.ended or digest.last) - digest.started).total_seconds()) // 60
-    if minutes > 0:
+    if 0 < minutes < 24 * 60 and digest.generation == 1:
         parts.append(_counted(minutes, "minute"))
     text = ", ".join(part for part in parts if part) or "nothing recorded"
     suite = digest.tests[-1].suite if digest.tests else None
@@ -62,10 +70,15 @@ def summary_line(digest: Digest) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def prompt_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
-    """What the person asked: every prompt with its time; first and last are kept longest."""
-    items = tuple(f"- {prompt.at:%H:%M} {_quoted(_lead(prompt.text, each))}" for prompt in digest.prompts)
-    return Section("Asked", items, keep="ends")
+def prompt_section(digest: Digest, *, small_talk: bool = True) -> Section:
+    """What the person asked, each prompt with its time; first and last stay longest. Without `small_talk`, what says
+    nothing about the work is left out, unless nothing else was said."""
+    prompts = [prompt for prompt in digest.prompts if small_talk or not SMALL_TALK.match(plain(prompt.text))]
+    items = [
+        f"- {_moment(prompt.at, digest)} {_quoted(_lead(prompt.text, _ENTRY_BYTES))}"
+        for prompt in prompts or digest.prompts
+    ]
+    return Section("Asked", tuple(items), floor=2, patient=True, keep="ends")
 
 
 def file_section(digest: Digest, title: str = "Files") -> Section:
@@ -73,7 +86,7 @@ def file_section(digest: Digest, title: str = "Files") -> Section:
     changed = [use for use in reversed(digest.files) if use.changed]
     read = [use for use in reversed(digest.files) if not use.changed]
     items = [f"- {code(clip(use.path, _NAME_BYTES))} ({', '.join(_past(use.actions))})" for use in (*changed, *read)]
-    return Section(title, tuple(items))
+    return Section(title, tuple(items), floor=4)
 
 
 def command_section(digest: Digest, *, but: Sequence[str] = ()) -> Section:
@@ -97,29 +110,34 @@ def command_section(digest: Digest, *, but: Sequence[str] = ()) -> Section:
 
 
 def test_section(digest: Digest) -> Section:
-    """The newest test run of each command, with the failing tests by name, newest last."""
-    return Section("Tests", tuple(_test(run) for run in digest.tests), keep="last")
+    """The newest test run of each command, with the failing tests by name, newest last; failed ones stay longest."""
+    numbers = range(len(digest.tests))
+    wanted = sorted(numbers, key=lambda number: (digest.tests[number].suite.verdict != "failed", -number))
+    return Section("Tests", tuple(_test(run) for run in digest.tests), floor=2, wanted=tuple(wanted))
 
 
 def error_section(digest: Digest, *, resolved: bool | None = None) -> Section:
     """Errors with the lines that say so, newest last; only resolved or unresolved ones when asked."""
     items = [_trouble(one) for one in digest.errors if resolved is None or one.resolved is resolved]
-    return Section("Errors", tuple(items), keep="last")
+    return Section("Errors", tuple(items), floor=3, keep="last")
 
 
 def decision_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
     """Decisions as they were said, newest last."""
-    return Section("Decisions", tuple(_entry(said, each) for said in digest.decisions), keep="last")
+    return Section("Decisions", tuple(_entry(said, each) for said in digest.decisions), floor=3, keep="last")
 
 
 def question_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
     """Questions that nothing was said after, and those named open; newest last."""
-    return Section("Open questions", tuple(_question(one, each) for one in digest.open_questions), keep="last")
+    items = tuple(_question(digest, one, each) for one in digest.open_questions)
+    return Section("Open questions", items, floor=3, keep="last")
 
 
 def earlier_section(digest: Digest, each: int = 200) -> Section:
     """Questions to the person, each with what the person wrote next; newest last."""
-    return Section("Asked the person earlier", tuple(_question(one, each) for one in digest.asked_earlier), keep="last")
+    return Section(
+        "Asked the person earlier", tuple(_question(digest, one, each) for one in digest.asked_earlier), keep="last"
+    )
 
 
 def step_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
@@ -127,8 +145,8 @@ def step_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
     steps = digest.next_steps
     items = [f"- {escape(clip(step.text, each))}" for step in steps]
     if steps and digest.stopped.at > steps[0].at:
-        items.insert(0, f"- (as of {steps[0].at:%H:%M})")
-    return Section("Next steps", tuple(items), floor=2)
+        items.insert(0, f"- (as of {_moment(steps[0].at, digest)})")
+    return Section("Next steps", tuple(items), floor=4)
 
 
 def stop_section(digest: Digest) -> Section:
@@ -137,12 +155,14 @@ def stop_section(digest: Digest) -> Section:
 
 
 def answer_section(digest: Digest, most: int = 900) -> Section:
-    """The assistant's last message, sentence by sentence from its start, as far as it fits in `most` bytes."""
+    """What else the assistant's last message said, from its start, as far as it fits in `most` bytes."""
+    said: tuple[Said | Question, ...] = (*digest.decisions, *digest.next_steps, *digest.questions)
+    shown = {squash(one.text) for one in said}
     items: list[str] = []
     left = most
-    for line in prose(digest.last_answer).splitlines():
-        text = plain(line)
-        if not text:
+    for statement in statements(digest.last_answer):
+        text = " ".join(one for one in sentences(statement) if not _in(shown, one))
+        if not squash(text) or squash(statement) in shown:
             continue
         if size(text) > left:
             if left > 80:
@@ -167,7 +187,8 @@ def _stop_lines(digest: Digest) -> list[str]:
     if stopped.notice:
         lines.append(f"The client said: {escape(clip(stopped.notice, _ENTRY_BYTES))}")
     if digest.closed and digest.ended is not None:
-        lines.append(f"The session was closed ({escape(clip(digest.closed_by, 60))}); it ended {when(digest.ended)}.")
+        reason = _CLOSED.get(digest.closed_by, f"the client's reason: {escape(clip(digest.closed_by, 60))}")
+        lines.append(f"The session ended {when(digest.ended)} ({reason}).")
     else:
         lines.append(f"No end of the session was reported; last heard of {when(digest.last)}.")
     return lines
@@ -190,16 +211,15 @@ def _trouble(one: Trouble) -> str:
         notes.append(f"{one.times} times")
     if one.resolved:
         notes.append("a later run succeeded")
-    head = f"- {code(clip(one.source, _ENTRY_BYTES))}" + (f": {', '.join(notes)}" if notes else "")
-    lines = [f"  - {code(line)}" for line in one.lines]
-    return "\n".join((head, *lines, *_names(one.failing)))
+    head = f"- {code(clip(one.source, _SOURCE_BYTES))}" + (f": {', '.join(notes)}" if notes else "")
+    return "\n".join((head, *(f"  - {code(line)}" for line in one.lines)))
 
 
 def _test(run: TestRun) -> str:
     """A test run: command, verdict, numbers, failing tests."""
     counts = f", {run.suite.counts}" if run.suite.counts else ""
     verdict = run.suite.verdict if run.suite.verdict != "unknown" else "no verdict printed"
-    head = f"- {code(clip(run.command, _ENTRY_BYTES))}: {run.suite.runner}, {verdict}{counts}"
+    head = f"- {code(clip(run.command, _SOURCE_BYTES))}: {run.suite.runner}, {verdict}{counts}"
     return "\n".join((head, *_names(run.suite.failing)))
 
 
@@ -216,12 +236,13 @@ def _entry(said: Said, each: int) -> str:
     return f"- {escape(clip(said.text, each))}{person}"
 
 
-def _question(question: Question, each: int) -> str:
+def _question(digest: Digest, question: Question, each: int) -> str:
     """A question and, where there is one, what was written next."""
     text = f"- {escape(clip(question.text, each))}"
     if not question.reply:
         return text
-    return f"{text} (at {question.at:%H:%M}; the person then wrote: {_quoted(clip(plain(question.reply), 120))})"
+    reply = _quoted(clip(plain(question.reply), 120))
+    return f"{text} (at {_moment(question.at, digest)}; the person then wrote: {reply})"
 
 
 def _lead(text: str, limit: int) -> str:
@@ -238,16 +259,26 @@ def _lead(text: str, limit: int) -> str:
     return f"{kept} …" if kept and size(kept) > limit // 2 else clip(line, limit)
 
 
+def _in(shown: Set[str], text: str) -> bool:
+    """True when `text` (perhaps behind a label) is among what is shown already."""
+    look = squash(text)
+    return look in shown or any(len(one) > 12 and look.endswith(one) for one in shown)
+
+
 def _quoted(text: str) -> str:
     """Words of a person, escaped, in quotation marks."""
     return f"“{escape(text)}”"
 
 
+def _moment(at: datetime, digest: Digest) -> str:
+    """A time within the session: the hour, and the day where it is not the first one."""
+    return f"{at:%H:%M}" if at.date() == digest.started.date() else f"{at:%m-%d %H:%M}"
+
+
 def _past(actions: Sequence[str]) -> list[str]:
-    """What was done to a file, in the past."""
-    return [
-        {"edit": "edited", "create": "created", "delete": "deleted"}.get(action, fold(action)) for action in actions
-    ]
+    """What was done to a file, in the past; that it was read is said only of one that was not changed."""
+    words = {"edit": "edited", "create": "created", "delete": "deleted"}
+    return [words.get(action, fold(action)) for action in actions if action != "read" or len(actions) == 1]
 
 
 def _counted(number: int, word: str, plural: str = "") -> str:
