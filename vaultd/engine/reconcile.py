@@ -120,13 +120,9 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         inode=stat.inode,
         mtime_ns=stat.mtime_ns,
         size=stat.size,
-        meta={k: v for k, v in values.items() if isinstance(v, str | int | float | bool)} | _error(meta.error),
+        meta=values,
+        unparsable=meta.error is not None,
     )
-
-
-def _error(error: str | None) -> dict[str, object]:
-    """A mark for pages whose frontmatter does not parse."""
-    return {"unparsable": error} if error else {}
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ __all__ = [
     "words",
 ]
 
-FIELDS = 1
+FIELDS = 2
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
 PROJECT = "\0project"
@@ -64,6 +64,7 @@ class IndexDoc:
     mtime_ns: int = 0
     size: int = 0
     meta: Mapping[str, object] = field(default_factory=dict)
+    unparsable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Known:
     revision: str
     project: str
     kind: str
+    unparsable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ def record(doc: IndexDoc) -> dict[str, object]:
         "tags": tuple(doc.tags),
         "pinned": doc.pinned,
         "superseded": doc.superseded,
+        "unparsable": doc.unparsable,
         "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
     }
 
@@ -160,7 +163,7 @@ def record(doc: IndexDoc) -> dict[str, object]:
 def known(page: Mapping[str, Any]) -> Known:
     """The state of a page, from its record."""
     inode, mtime_ns, size, revision = page["state"]
-    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"])
+    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"])
 
 
 def found(page: Mapping[str, Any], match: float) -> Found:
