@@ -1,0 +1,192 @@
+"""The daemon as a process: at most one, quick, gone when told, and nothing lost when it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.scratch import Scratch, git
+from tests.waiting import until
+from vaultd.core import frontmatter
+from vaultd.core.event import Process
+from vaultd.engine.lifecycle import alive
+
+
+@pytest.fixture
+def running(scratch: Scratch) -> Iterator[Scratch]:
+    """A vault with a daemon."""
+    done = scratch.run("up")
+    assert done.returncode == 0, done.stderr
+    yield scratch
+    scratch.run("down")
+
+
+def daemon(scratch: Scratch) -> Process:
+    told = json.loads((scratch.vault / ".vaultd/daemon.json").read_bytes())
+    return Process(told["pid"], told["start"], told["boot"])
+
+
+def event(scratch: Scratch, name: str, payload: dict[str, object], cwd: Path, agent: str = "claude-code") -> None:
+    scratch.hook(agent, name, payload, cwd)
+
+
+def work(scratch: Scratch, cwd: Path, native: str, *, end: bool) -> None:
+    """A small session through the hook."""
+    base = {"session_id": native, "cwd": str(cwd)}
+    event(scratch, "SessionStart", {**base, "source": "startup"}, cwd)
+    event(scratch, "UserPromptSubmit", {**base, "prompt": "Mend the loader"}, cwd)
+    edit = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": f"{cwd}/loader.py"},
+        "tool_response": {"filePath": f"{cwd}/loader.py"},
+    }
+    event(scratch, "PostToolUse", {**base, **edit, "tool_use_id": "t"}, cwd)
+    event(scratch, "Stop", {**base, "last_assistant_message": "Done."}, cwd)
+    if end:
+        event(scratch, "SessionEnd", {**base, "reason": "other"}, cwd)
+
+
+def open_handoffs(scratch: Scratch) -> list[dict[str, object]]:
+    return [frontmatter.parse(p.read_bytes()).meta.values for p in scratch.vault.glob("*/*/handoffs/open/*.md")]
+
+
+def offered(scratch: Scratch) -> bool:
+    return any((scratch.vault / ".vaultd/outbox/at").rglob("claim"))
+
+
+def test_up_and_down(scratch: Scratch) -> None:
+    first = scratch.run("up")
+    assert first.returncode == 0 and "Made a vault" in first.stdout and "install-hooks" in first.stdout
+    process = daemon(scratch)
+    assert alive(process) and str(process.pid) in first.stdout
+    assert "ran already" in scratch.run("up").stdout
+    status = scratch.json("status", "--json")
+    assert status["daemon"] == {"running": True, "pid": process.pid, "version": status["version"]}
+    refused = scratch.run("serve")
+    assert refused.returncode == 5 and "already" in refused.stderr
+    assert str(process.pid) in scratch.run("down").stdout
+    assert not alive(process)
+    assert not (scratch.vault / ".vaultd/daemon.json").exists()
+    assert "No daemon" in scratch.run("down").stdout
+
+
+def test_many_at_once_give_one_daemon(scratch: Scratch) -> None:
+    scratch.init()
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: scratch.run("up"), range(8)))
+    try:
+        assert [r.returncode for r in results] == [0] * 8, [r.stderr for r in results]
+        process = daemon(scratch)
+        others = [r.stdout for r in results if str(process.pid) not in r.stdout]
+        assert others == []
+    finally:
+        scratch.run("down")
+
+
+def test_an_end_is_prepared_committed_and_found(running: Scratch) -> None:
+    cwd = running.checkout()
+    work(running, cwd, str(uuid.uuid4()), end=True)
+    until(lambda: offered(running), 5)
+    until(lambda: "session" in git("log", "--format=%s", cwd=running.vault), 10)
+    until(lambda: git("status", "--porcelain", cwd=running.vault) == "", 10)
+    hits = until(lambda: running.json("search", "--json", "loader", cwd=cwd)["hits"], 10)
+    assert any("/sessions/" in hit["path"] for hit in hits)
+    assert "loader.py" in running.hook(
+        "codex", "SessionStart", {"session_id": "n", "cwd": str(cwd), "source": "startup"}, cwd
+    )
+
+
+def test_a_killed_client_hands_over_within_seconds(running: Scratch) -> None:
+    cwd = running.checkout()
+    # A client process called `claude` runs the hooks itself, as its child.
+    client = running.base / "claude"
+    client.symlink_to("/bin/sleep")
+    with subprocess.Popen([str(client), "60"]) as process:
+        stat = Path(f"/proc/{process.pid}/stat").read_text().strip()
+        facts = {"root": str(cwd), "proc": stat, "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()}
+        base = {"session_id": "killed", "cwd": str(cwd)}
+        running.deliver("claude-code", "UserPromptSubmit", {**base, "prompt": "Mend the loader"}, cwd, **facts)
+        bash = {
+            "tool_name": "Bash",
+            "tool_input": {"command": "make"},
+            "tool_response": {"stdout": ""},
+            "tool_use_id": "t",
+        }
+        running.deliver("claude-code", "PostToolUse", {**base, **bash}, cwd, **facts)
+        until(lambda: not list((running.vault / ".vaultd/inbox/new").iterdir()), 5)
+        assert open_handoffs(running) == []
+        process.kill()
+        process.wait()
+    until(lambda: [h for h in open_handoffs(running) if h["provisional"] is False], 5)
+    [page] = running.vault.glob("*/*/sessions/*.md")
+    assert frontmatter.parse(page.read_bytes()).meta.values["closed_by"] == "dead"
+
+
+def test_killed_at_any_time_nothing_is_lost(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    for round_number in range(6):
+        scratch.run("up")
+        process = daemon(scratch)
+        scratch.session(cwd, native=f"s-{round_number}", prompts=(f"Task number {round_number} of the list",))
+        until(lambda n=round_number: len(list((scratch.vault / ".vaultd/inbox/new").iterdir())) <= 6 - n, 5)
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda p=process: not alive(p), 5)
+    scratch.run("ingest", check=True)
+    pages = list(scratch.vault.glob("*/*/sessions/*.md"))
+    assert len(pages) == 6
+    assert list((scratch.vault / ".vaultd/inbox/new").iterdir()) == []
+    handoffs = list(scratch.vault.glob("*/*/handoffs/*/*.md"))
+    assert len(handoffs) == len({p.name for p in handoffs}) == 6
+    assert git("status", "--porcelain", cwd=scratch.vault) == ""
+    assert git("fsck", "--no-progress", cwd=scratch.vault) is not None
+
+
+def test_without_a_daemon_an_end_starts_one_pass_that_leaves(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    command = scratch.base / "vaultd"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m vaultd "$@"\n')
+    command.chmod(0o755)
+    (scratch.vault / ".vaultd/outbox/map/command").write_text(f"{command}\n")
+    # As right after a reboot: what an old daemon said of itself is still there.
+    (scratch.vault / ".vaultd/daemon.json").write_text(
+        f'{{\n  "pid": {os.getpid()},\n  "start": 1,\n  "boot": "an-old-boot",\n  "x": 0\n}}\n'
+    )
+    work(scratch, cwd, str(uuid.uuid4()), end=True)
+    until(lambda: offered(scratch) and not open_handoffs(scratch)[0]["provisional"], 15)
+    mark = os.fsencode(scratch.vault)
+
+    def left() -> list[str]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / "environ").read_bytes() and b"ingest" in (entry / "cmdline").read_bytes():
+                        found.append(entry.name)
+                except OSError:
+                    continue
+        return found
+
+    until(lambda: not left(), 15)
+    assert git("status", "--porcelain", cwd=scratch.vault) == ""
+
+
+def test_a_spooled_event_is_taken_in(scratch: Scratch) -> None:
+    cwd = scratch.checkout()
+    work(scratch, cwd, "spooled", end=True)
+    spool = scratch.home / ".local/state/vaultd/spool/new"
+    assert len(list(spool.iterdir())) == 5
+    scratch.init()
+    scratch.run("ingest", check=True)
+    assert list(spool.iterdir()) == []
+    assert len(list(scratch.vault.glob("*/*/sessions/*.md"))) == 1
