@@ -29,7 +29,7 @@ def start_daemon(stores: Stores) -> tuple[Process, bool]:
     log = stores.vault.room / "daemon.log"
     with open(log, "ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", "vaultd", "--vault", str(stores.vault.root), "serve"],
+            [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve"],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
