@@ -117,6 +117,7 @@ class Demo:
         def probe() -> dict[str, Any]:
             command = [
                 sys.executable,
+                "-P",
                 "-m",
                 "vaultd",
                 "--vault",

@@ -51,7 +51,7 @@ def needs_init(config: Config) -> bool:
 
 
 def init(config: Config) -> Report:
-    """Make the configured vault. Existing files are never changed; doing it again adds what is missing.
+    """Make the configured vault. Existing files are never changed; a template page that was deleted does not come back.
 
     UsageError for a path that cannot be a vault (the home folder, a file, a line break in its name).
     """
@@ -75,7 +75,7 @@ def init(config: Config) -> Report:
     report.added.extend(made.added)
     if made.enclosing:
         report.notes.append(f"Note: {made.enclosing} is a git repository around it; the vault has its own.")
-    pages = _template(vault, had_pages and fresh)
+    pages = _template(vault, had_pages) if fresh else []
     report.added.extend(pages)
     own = [name for name in (".gitignore", ".gitattributes") if any(a.startswith(f"{name}: new") for a in made.added)]
     commit = [*pages, *own]
