@@ -31,8 +31,9 @@ _LEAD = 40  # characters shown before the first word that matches
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?P<id>[A-Za-z0-9-]+)\s*\Z")
 _LEADING = re.compile(r"(?:\s|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\[[ xX-]\]\s|\[![\w-]+\][-+]?)+")
 _LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
+_EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*]+?)(?<=[^\s\\])\1(?![\w*])")
 _MAY_MATTER = re.compile(r"^(?:[ >]*(?:#{1,6}(?:\s|$)|=+\s*$|-+\s*$|<)| {4}|\t)|```|~~~", re.MULTILINE)
-_FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*?)(?:[ \t]+#+)?[ \t]*(?:\n|\Z)")
+_FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*?)(?:[ \t]+#+)?\s*?(?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,14 @@ def outline(body: str) -> Outline:
     headings: list[tuple[int, int, str]] = []
     verbatim: set[int] = set()
     tokens = _parser().parse(body)
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for index, token in enumerate(tokens):
         if token.map is None:
             continue
         if token.type in ("fence", "code_block", "html_block"):
             verbatim.update(range(*token.map))
-        elif token.type == "heading_open" and token.level == 0 and following is not None:
-            headings.append((token.map[0], int(token.tag[1:]), markup.fold(_without_id(following.content))))
+        elif token.type == "heading_open" and token.level == 0:
+            text = tokens[index + 1].content  # the inline token that a heading always holds
+            headings.append((token.map[0], int(token.tag[1:]), markup.fold(_without_id(text))))
     return Outline(headings, verbatim)
 
 
@@ -93,8 +95,8 @@ def plain(line: str) -> str:
     """A line of Markdown as a person reads it: without its leading marks, block id, link targets and emphasis."""
     text = _LINK.sub(lambda found: found[1] or found[2] or "", _without_id(line))
     mark = _LEADING.match(text)
-    text = markup.unescape(text[mark.end() :] if mark else text)
-    return markup.fold(text.replace("**", "").replace("`", ""))
+    text = _EMPHASIS.sub(r"\2", text[mark.end() :] if mark else text)
+    return markup.fold(markup.unescape(text).replace("`", ""))
 
 
 def title_of(values: Mapping[str, object], body: str, path: str) -> str:

@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 from whoosh.analysis import IDTokenizer
 from whoosh.fields import ID, KEYWORD, STORED, TEXT, Schema
 from whoosh.filedb.filestore import FileStorage
-from whoosh.index import LockError
+from whoosh.index import TOC, LockError
 from whoosh.reading import SegmentReader
 
 from vaultd.core import query
@@ -101,7 +101,7 @@ class Index:
         self._patience = patience
         self._lock = threading.RLock()
         self._view: _View | None = None
-        self._checked: set[Path] = set()
+        self._checked: set[str] = set()  # segments, whose names are never used twice
         self._doubt: str | None = None
 
     @property
@@ -230,12 +230,18 @@ class Index:
         return None
 
     def _open(self, build: Build, number: int) -> str | None:
-        """Open one generation; what is wrong with it."""
-        damage = torn(build.folder, f"_MAIN_{number}.toc", self._checked)
+        """Open one generation; what is wrong with it. Nothing goes through pickle before its sum is right."""
+        damage = torn(build.folder, [f"_MAIN_{number}.toc"], set())
         if damage:
             return damage
         try:
-            index = _Folder(os.fspath(build.folder)).open_index(schema=_SCHEMA)
+            folder = _Folder(os.fspath(build.folder))
+            index = folder.open_index(schema=_SCHEMA)
+            segments = [f"{s.segment_id()}.seg" for s in TOC.read(folder, index.indexname, number, _SCHEMA).segments]
+            self._checked.intersection_update(segments)
+            damage = torn(build.folder, segments, self._checked)
+            if damage:
+                return damage
             searcher = index.searcher()
         except Exception as error:  # noqa: BLE001  a table that is not what it was can raise anything
             return f"it cannot be opened ({type(error).__name__}: {error})"

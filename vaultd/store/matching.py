@@ -66,12 +66,15 @@ def _scores(searcher: Any, terms: Sequence[str], own: Collection[str]) -> dict[i
 
 
 def _add(searcher: Any, term: str, scores: dict[int, float]) -> dict[int, float]:
-    """Add a term's score to each document that has it."""
-    matcher = searcher.postings("text", term)
-    while matcher.is_active():
-        number = matcher.id()
-        scores[number] = scores.get(number, 0.0) + matcher.score()
-        matcher.next()
+    """Add a term's score to each document that has it; its weight is the same in every segment."""
+    for leaf, offset in searcher.leaf_searchers():
+        if not _count(leaf, "text", term):
+            continue
+        matcher = leaf.postings("text", term)
+        while matcher.is_active():
+            number = matcher.id() + offset
+            scores[number] = scores.get(number, 0.0) + matcher.score()
+            matcher.next()
     return scores
 
 

@@ -56,26 +56,21 @@ def note_sums(folder: Path, kept: Iterable[str], new: Mapping[str, Path]) -> Non
     write_private(folder / "sums.json", json.dumps({"format": FORMAT, "files": sums}).encode())
 
 
-def torn(folder: Path, name: str, checked: set[Path]) -> str | None:
-    """What is wrong with a published file and those it may need; None when nothing is.
+def torn(folder: Path, names: Iterable[str], checked: set[str]) -> str | None:
+    """What is wrong with the named files: missing, not vouched for or not what was noted; None when nothing is.
 
-    Files of the published one's kind (by suffix) are not needed by it. `checked` holds files that were read through and
-    never change; it grows by what is read now. A file that is gone is not missed here: it may be needed no more.
+    `checked` names files that never change and were read through before; it grows by those that are right.
     """
     sums = read_sums(folder)
-    if name not in sums:
-        return f"nothing vouches for {name}"
-    for other, noted in sums.items():
-        path = folder / other
-        if path in checked or (path.suffix == (folder / name).suffix and other != name):
+    for name in names:
+        if name in checked:
             continue
+        if name not in sums:
+            return f"nothing vouches for {name}"
         try:
-            if sum_of(path) != noted:
-                return f"{other} is damaged"
-        except FileNotFoundError:
-            continue
+            if sum_of(folder / name) != sums[name]:
+                return f"{name} is damaged"
         except OSError as error:
-            return f"{other} cannot be read ({error.strerror})"
-        if other != name:
-            checked.add(path)
+            return f"{name} cannot be read ({error.strerror})"
+        checked.add(name)
     return None
