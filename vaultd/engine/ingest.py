@@ -3,17 +3,17 @@
 A round of events, in this order (truth, acknowledgement; history and the index come afterwards):
 
     1. batch by batch: read, normalise, sanitise; what cannot be understood goes to failed/; the observations of all
-       events but those with effects (turn end, pre-compact, session end, a claim) are filed; one sync; the batch is
-       removed from new/
-    2. accept what was claimed; per session with closing events: session page, handoff, log line; then the offers of
-       its project
+       events but those with effects (turn end, pre-compact, session end, a claim, whatever comes after a session was
+       packed) are filed; one sync; the batch is removed from new/
+    2. accept what was claimed; per session with closing or late events: session page, handoff, log line; then the
+       offers of its project
     3. file the observations of the events with effects, one sync, remove them from new/
     4. pack sessions that ended
 
 A crash in 1 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 2 the
 page and the handoff exist while the closing event is still in new/: it is *resumed*, and making them again gives the
-same names and texts. In 3 the closing event is found complete. Nothing in new/ is removed before a sync that followed
-all its effects.
+same names and texts. In 3 the closing event is found complete. In 4 sessions that ended lie in their folders: `repack`
+of the next process packs them. Nothing in new/ is removed before a sync that followed all its effects.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from vaultd.core.event import Delivery, Event, Kind
 from vaultd.core.ignore import matches
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import clean, line, observe
+from vaultd.core.session import digest
 from vaultd.engine.lifecycle import Lifecycle
 from vaultd.engine.offers import Offers
-from vaultd.engine.projects import Project
 from vaultd.engine.seen import Seen
 from vaultd.engine.sessions import Refreshed, Sessions
 from vaultd.engine.stores import Stores
@@ -88,8 +88,8 @@ class Round:
 
     tally: Tally = field(default_factory=Tally)
     acknowledge: list[str] = field(default_factory=list)
-    touched: set[SessionName] = field(default_factory=set)
-    closing: dict[SessionName, list[Observation]] = field(default_factory=dict)
+    held: dict[SessionName, list[Observation]] = field(default_factory=dict)  # with effects: filed after those
+    closing: set[SessionName] = field(default_factory=set)
     claims: list[Observation] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     ended: list[SessionName] = field(default_factory=list)
@@ -119,6 +119,14 @@ class Ingest:
         self._acknowledge(whole)
         for name in whole.ended:
             self._stores.inbox.pack(name)
+
+    def repack(self) -> None:
+        """Pack the sessions that ended and that a crash left in their folders."""
+        inbox = self._stores.inbox
+        for name in inbox.sessions():
+            events = [o.event for o in inbox.observations(name)]
+            if events and digest(events).closed:
+                inbox.pack(name)
 
     def _acknowledge(self, whole: Round) -> None:
         """Remove from new/ what is durable now, and count it."""
@@ -151,12 +159,12 @@ class Ingest:
             whole.tally.count(Outcome.COMPLETE)
             return
         observation = observe(event, stores.config.rules, assistant=stores.config.assistant)
-        whole.touched.add(name)
         if event.kind in _CLOSING:
-            whole.closing.setdefault(name, []).append(observation)
-            return
-        if event.handoff:
+            whole.closing.add(name)
+        elif event.handoff:
             whole.claims.append(observation)
+        if event.kind in _CLOSING or event.handoff or stores.inbox.has_pack(name):
+            whole.held.setdefault(name, []).append(observation)
             return
         stores.inbox.file(name, observation)
         whole.events.append(observation.event)
@@ -192,21 +200,19 @@ class Ingest:
 
     def _effects(self, whole: Round) -> bool:
         """Steps 2 and 3; whether anything was filed that needs a sync."""
-        results: list[tuple[SessionName, list[Observation], Refreshed]] = []
-        projects: dict[str, Project] = {}
+        results: dict[SessionName, Refreshed] = {name: Refreshed() for name in whole.held}
         with self._stores.vault.together() as undone:
             for claim in whole.claims:
-                name = SessionName(claim.event.agent, claim.event.sid)
-                results.append((name, [claim], self._sessions.accept(claim)))
+                results[SessionName(claim.event.agent, claim.event.sid)].add(self._sessions.accept(claim))
             for name in self._to_refresh(whole):
-                closing = whole.closing.get(name, [])
-                results.append((name, closing, self._sessions.refresh(name, closing)))
-            projects.update((r.project.id, r.project) for _, _, r in results if r.project is not None)
+                results[name].add(self._sessions.refresh(name, whole.held[name], closing=name in whole.closing))
+            projects = {r.project.id: r.project for r in results.values() if r.project is not None}
             for project in projects.values():
-                self._offers.prepare(project, whole.closing)
+                self._offers.prepare(project, whole.held)
         lost = {outcome.path for outcome in undone}
         filed = False
-        for name, observations, result in results:
+        for name, result in results.items():
+            observations = whole.held[name]
             whole.tally.written |= result.written
             if result.postponed or result.written & lost:
                 whole.tally.count(Outcome.POSTPONED, len(observations))
@@ -225,6 +231,6 @@ class Ingest:
         """Sessions whose page or handoff may have to change, those that closed first before the others: those with
         closing events, and ended ones (they have a pack) that got a late event.
         """
-        late = {name for name in whole.touched if self._stores.inbox.has_pack(name)} - set(whole.closing)
-        last = {name: max(o.event.order for o in closing) for name, closing in whole.closing.items()}
-        return sorted(late) + sorted(last, key=lambda name: last[name])
+        last = {name: max(o.event.order for o in held) for name, held in whole.held.items()}
+        late = {name for name in whole.held if self._stores.inbox.has_pack(name)} - whole.closing
+        return sorted(late) + sorted(whole.closing, key=lambda name: last[name])

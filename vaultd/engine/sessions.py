@@ -38,6 +38,14 @@ class Refreshed:
     resumed: bool = False
     postponed: bool = False
 
+    def add(self, other: Refreshed) -> None:
+        """Add what was done next for the same session."""
+        self.written |= other.written
+        self.project = other.project or self.project
+        self.closed |= other.closed
+        self.resumed |= other.resumed
+        self.postponed |= other.postponed
+
 
 class Sessions:
     """Makes and remakes what a session leaves in the vault. The caller holds the write lock."""
@@ -64,10 +72,13 @@ class Sessions:
         result.written, result.postponed = done.written, done.postponed
         return result
 
-    def refresh(self, name: SessionName, closing: Sequence[Observation]) -> Refreshed:
-        """Bring page, handoff and log up to what is known of a session, `closing` included (not yet filed)."""
+    def refresh(self, name: SessionName, fresh: Sequence[Observation], *, closing: bool) -> Refreshed:
+        """Bring page, handoff and log up to what is known of a session, `fresh` included (not yet filed).
+
+        Without `closing` events among those only what a closed session left is brought up to date.
+        """
         known = {o.event.key: o for o in self._stores.inbox.observations(name)}
-        known.update((o.event.key, o) for o in closing)
+        known.update((o.event.key, o) for o in fresh)
         observations = sorted(known.values(), key=lambda o: o.event.order)
         summary = digest([o.event for o in observations])
         result = Refreshed(closed=summary.closed)
