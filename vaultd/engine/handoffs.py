@@ -124,11 +124,17 @@ class Handoffs:
         return done
 
     def _accept(self, entry: Entry, by: str, at: datetime, done: Published) -> None:
-        """See `accepted`."""
+        """See `accepted`. Three effects, each made again when a crash came before the next: the handoff is moved to
+        accepted, the older ones expire, by whom and when is written.
+        """
         if entry.state == "open":
             entry = self._move(entry, "accepted", done) or entry
         if entry.state != "accepted" or entry.text("accepted_by"):
             return
+        if entry.automatic:
+            for other in list(self.entries(entry.folder, "open")):
+                if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
+                    self._expire(other, done)
         values = {"accepted_at": line(at.isoformat(timespec="seconds"), 40), "accepted_by": line(by, 100)}
         for _ in range(ATTEMPTS):
             page = self._stores.vault.read(entry.path)
@@ -137,20 +143,16 @@ class Handoffs:
             result = self._stores.vault.revise(page, values)
             if isinstance(result, Written):
                 done.written.add(entry.path)
-                break
+                return
             if isinstance(result, Busy):
                 done.postponed = True
                 return
-        if entry.automatic:
-            for other in list(self.entries(entry.folder, "open")):
-                if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
-                    self._expire(other, done)
 
     def give_back(self, by: str) -> set[str]:
         """A session that did nothing returns what it had accepted; the vault paths that changed."""
         done = Published()
-        for entry in list(self.entries(state="accepted")):
-            if entry.text("accepted_by") == by:
+        for entry in list(self.entries()):
+            if entry.text("accepted_by") == by and entry.state != "expired":
                 self._reopen(entry, done)
         return done.written
 
@@ -222,11 +224,14 @@ class Handoffs:
         self._move(entry, "expired", done)
 
     def _reopen(self, entry: Entry, done: Published) -> None:
-        """Move an accepted handoff back to open and clear by whom it was accepted."""
-        page = self._stores.vault.read(entry.path)
+        """Move an accepted handoff back to open, then clear by whom it was accepted. After a crash between the two it is
+        open and still says so; doing it again ends it.
+        """
+        opened = self._move(entry, "open", done) if entry.state == "accepted" else entry
+        page = self._stores.vault.read(opened.path) if opened is not None else None
         if page is not None and entry.text("accepted_by"):
-            self._stores.vault.revise(page, {"accepted_by": None, "accepted_at": None})
-        self._move(entry, "open", done)
+            if isinstance(self._stores.vault.revise(page, {"accepted_by": None, "accepted_at": None}), Written):
+                done.written.add(page.path)
 
     def _move(self, entry: Entry, state: str, done: Published) -> Entry | None:
         """Rename a handoff into another state's folder; None when it is gone, or one of its name is there already."""
