@@ -83,7 +83,7 @@ class History:
         done = Recorded()
         if not self._stores.config.commit_edits:
             return done
-        changed = [c.path for c in self._stores.repo.changed()]
+        changed = [c.path for c in self._stores.repo.changed() if not _is_unfinished(c.path)]
         state = frozenset((path, self._mtime(path)) for path in changed)
         if not changed:
             self._quiet_since = None
@@ -135,6 +135,11 @@ class History:
             return (self._stores.vault.root / path).lstat().st_mtime_ns
         except OSError:
             return 0
+
+
+def _is_unfinished(path: str) -> bool:
+    """Whether a file is one that a crash left in the making."""
+    return PurePosixPath(path).name.startswith(fs.TEMP_PREFIX)
 
 
 def _edit_message(changed: list[str]) -> str:

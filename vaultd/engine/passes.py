@@ -19,6 +19,7 @@ from vaultd.store import fs
 __all__ = ["Passes"]
 
 _LITTER_S = 3600.0  # a temporary file this old belongs to nobody any more
+_LEFT_S = 10.0  # one beside a page is made by the holder of the write lock only: who has the lock may take it sooner
 _REPEAT_S = 60.0  # the same complaint is logged at most this often
 
 log = logging.getLogger("vaultd")
@@ -34,6 +35,7 @@ class Passes:
         self._handoffs = Handoffs(stores)
         self.history = History(stores)
         self.postponed = False
+        self._repacked = False
         self._complaints: dict[str, float] = {}
 
     def prepare(self) -> None:
@@ -92,15 +94,21 @@ class Passes:
         self._ingest.lifecycle.sweep()
 
     def tidy(self) -> set[str]:
-        """Return claims that nobody printed, take in what was spooled, delete litter; the vault paths that changed."""
+        """Put right what a crash left: claims that nobody printed are returned, what was spooled is taken in, a text
+        that a person saved during a swap gets its place back, ended sessions are packed, litter is deleted. The vault
+        paths that changed.
+        """
         self.take_spool()
+        now = self._stores.clock().timestamp()
         with self._stores.write_lock:
             changed = self._handoffs.return_unprinted()
-        if changed:
-            self._offers.prepare_all()
-        now = self._stores.clock().timestamp()
-        for folder in (self._stores.inbox.tmp, self._stores.inbox.new):
-            fs.sweep_temps(folder, _LITTER_S, now)
+            changed.update(self._stores.vault.sweep(_LEFT_S, now))
+            if changed:
+                self._offers.prepare_all()
+            if not self._repacked:
+                self._ingest.repack()
+                self._repacked = True
+        fs.sweep_temps(self._stores.vault.room, _LITTER_S, now)
         self._sweep_tmp(now)
         return changed
 

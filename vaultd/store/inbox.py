@@ -165,9 +165,10 @@ class Inbox:
     def failures(self) -> list[str]:
         """Keys in `failed/`, sorted."""
         try:
-            return sorted(e.name for e in os.scandir(self.failed) if not e.name.endswith(".reason.json"))
+            names = sorted(e.name for e in os.scandir(self.failed) if not e.name.endswith(".reason.json"))
         except FileNotFoundError:
             return []
+        return [name for name in names if not name.startswith(fs.TEMP_PREFIX)]
 
     def failure_reason(self, key: str) -> str:
         """Why an event failed, as it was written then."""
@@ -231,7 +232,9 @@ class Inbox:
         observations = self.observations(name)
         if not observations:
             return
-        fs.write_private(self.done / f"{name}.jsonl", b"".join(observation_json(o) + b"\n" for o in observations), sync=True)
+        fs.write_private(
+            self.done / f"{name}.jsonl", b"".join(observation_json(o) + b"\n" for o in observations), sync=True
+        )
         fs.remove_tree(self.done / str(name))
         self._packed.pop(name, None)
         self._folders.discard(name)
