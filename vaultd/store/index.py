@@ -12,6 +12,7 @@ a torn one is doubt, not an answer. Readers never lock and never wait; a commit 
 |---|---|---|
 | a segment is written, or half of it | a file that nothing names | the old generation; removed with the next commit |
 | the sums are written | sums of files that nothing names yet | the old generation |
+| a table of contents or the sums have a temp name | a small file | the old generation; removed by the next rebuild |
 | **the table of contents is renamed** | the new generation | old files are litter until the next commit |
 | a new build is complete | two builds | the old one counts; the next rebuild removes the other |
 | **`meta.json` is renamed** | two builds | the new one counts; the old one is litter until the next rebuild |
@@ -56,7 +57,7 @@ T = TypeVar("T")
 
 _SCHEMA = Schema(path=ID(), text=TEXT(phrase=False, analyzer=IDTokenizer()), facts=KEYWORD(), page=STORED())
 _SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
-_MEMORY_MB = 128
+_MEMORY_MB = 64  # twice that is used while a whole vault is indexed
 _TRIES = 10  # a writer may replace files while a reader looks; each try starts from what is there then
 _TOC = re.compile(r"_MAIN_(\d+)\.toc\Z")
 _DISTRIBUTIONS = ("whoosh3", "Whoosh", "whoosh-reloaded", "whoosh-ng", "whoosh-novo")
