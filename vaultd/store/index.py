@@ -151,7 +151,8 @@ class Index:
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.
 
-        HeldError when another writer does not end. OSError (a full disk) leaves the generation before.
+        HeldError when another writer does not end. OSError (a full disk) leaves the generation before. With a doubt
+        there are two steps: a crash between them leaves an empty index, that knows no page.
         """
         last = {change.path: change for change in changes}
         if last and self.doubt:
