@@ -66,6 +66,9 @@ def test_vault_by_variable_file_and_default(room: Room, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vault", ["/nowhere/at/all", "relative/vault", "no vault-id"])
 def test_a_missing_vault_is_spooled_for(room: Room, vault: str) -> None:
+    if vault == "relative/vault":
+        (room.base / "relative").mkdir()
+        (room.base / vault).symlink_to(room.vault)
     if vault == "no vault-id":
         (room.room / "vault-id").unlink()
         vault = str(room.vault)
@@ -102,10 +105,12 @@ def test_missing_arguments(room: Room) -> None:
 
 
 def test_odd_arguments_are_header_values_and_never_paths(room: Room) -> None:
-    (room.room / "outbox/secret.Stop").write_text("session-start-json start drain\n")
-    room.run("Sto\np", agent="../secret")
-    header = room.only().header
-    assert (header["agent"], header["event"]) == ("../secret", "Sto\np")
+    room.offer(room.base)
+    (room.room / "outbox/secret.Stop").write_text("session-start-json start -\n")
+    assert room.run("Stop", agent="../secret") == b""
+    assert room.only().header["agent"] == "../secret"
+    room.run("Sto\np")
+    assert room.only().header["event"] == "Sto\np"
 
 
 def test_without_a_map_everything_is_captured(room: Room) -> None:

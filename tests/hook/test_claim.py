@@ -178,6 +178,17 @@ def test_a_subfolder_finds_the_claim_above_it(room: Room, repo: Path) -> None:
     assert claimed(room, deep) == ""
 
 
+def test_a_claim_whose_handoff_is_gone_hides_no_other(room: Room, repo: Path) -> None:
+    (repo / "a").mkdir()
+    room.offer(repo / "a", "nearer-g1")
+    (room.handoffs / "open/nearer-g1.md").unlink()
+    assert claimed(room, repo / "a") == NAME
+    room.offer(repo / "a", "nearer-g1")
+    room.offer(repo, "above-g1")
+    (room.place(repo / "a") / "session-start-json").unlink()
+    assert claimed(room, repo / "a") == "above-g1"
+
+
 def test_a_claim_below_is_not_found_from_above(room: Room, repo: Path) -> None:
     (repo / "sub").mkdir()
     assert claimed(room, repo) == NAME
@@ -233,6 +244,19 @@ def test_a_submodule_does_not_take_the_outer_checkouts_claim(room: Room) -> None
     assert claimed(room, repo / "sub") == ""
     room.offer(repo / "sub", "inner-g1")
     assert claimed(room, repo / "sub") == "inner-g1"
+    tree = room.base / "tree of the submodule"
+    git(repo / "sub", "worktree", "add", "-q", "-b", "topic", str(tree))
+    room.offer(tree, "tree-g1")
+    assert claimed(room, tree) == "tree-g1"
+
+
+def test_a_worktree_of_a_bare_repository_takes_the_repositorys_claim(room: Room) -> None:
+    bare = room.base / "project/.bare"
+    git(checkout(room.base / "seed"), "clone", "-q", "--bare", ".", str(bare))
+    tree = room.base / "project/topic"
+    git(bare, "worktree", "add", "-q", "-b", "topic", str(tree))
+    room.offer(bare)
+    assert claimed(room, tree) == NAME
 
 
 def test_a_checkout_of_an_odd_name(room: Room) -> None:

@@ -188,7 +188,7 @@ def test_a_linked_worktree_names_its_main_checkout(room: Room, relative: bool) -
     (tree / "sub").mkdir()
     room.run("SessionStart", START, cwd=tree / "sub")
     header = room.only().header
-    assert (header["root"], header["gitfile"]) == (str(tree), target)
+    assert (header["root"], header["gitfile"]) == (str(tree), f"gitdir: {target}")
     assert (header["head"], header["branch"]) == (git(tree, "rev-parse", "HEAD"), "topic")
     assert header["remote"] == "https://example.org/a.git"
     assert header["cwd"] == str(tree / "sub")
@@ -201,7 +201,7 @@ def test_a_submodule_is_a_checkout_of_its_own(room: Room) -> None:
     room.run("SessionStart", START, cwd=outer / "sub")
     header = room.only().header
     assert header["root"] == str(outer / "sub")
-    assert header["gitfile"] == "../.git/modules/sub"
+    assert header["gitfile"] == "gitdir: ../.git/modules/sub"
     assert header["head"] == git(inner, "rev-parse", "HEAD")
     assert header["remote"] == str(inner)
 
