@@ -68,7 +68,7 @@ def parse_status(out: bytes) -> Status:
     """
     head: str | None = None
     branch: str | None = None
-    changes: list[Change] = []
+    changes: dict[str, Change] = {}
     for raw in out.split(b"\0"):
         text = os.fsdecode(raw)
         if text.startswith("# branch.oid "):
@@ -78,8 +78,9 @@ def parse_status(out: bytes) -> Status:
             name = text.removeprefix("# branch.head ")
             branch = None if name == "(detached)" else name
         elif (change := _change(text)) is not None:
-            changes.append(change)
-    return Status(head, branch, tuple(changes))
+            # A path that the person took out of the index and left on disk stands twice: it is theirs.
+            changes.setdefault(change.path, change)
+    return Status(head, branch, tuple(changes.values()))
 
 
 def _change(text: str) -> Change | None:

@@ -29,6 +29,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if not plan.empty:
         terminal.say(plan.text.rstrip("\n"))
     if args.apply:
+        _stop(args, terminal)
         for text in apply(plan, config.places, local_now()):
             terminal.say(text)
     elif not plan.empty:
@@ -36,3 +37,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for note in plan.notes:
         terminal.say(note)
     return 0
+
+
+def _stop(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Stop the daemon, if there is a vault that has one: it would make the cache anew."""
+    from vaultd.cli.opening import opened
+    from vaultd.cli.starting import stop_daemon
+    from vaultd.errors import NoVaultError
+
+    try:
+        pid = stop_daemon(opened(args))
+    except NoVaultError:
+        return
+    if pid:
+        terminal.say(f"Stopped the daemon (pid {pid}).")
