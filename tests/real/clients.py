@@ -32,9 +32,6 @@ CODEX_MODEL = "gpt-6.2-sol"
 CODEX_PLAIN_MODEL = "gpt-5.5"
 """Has `apply_patch` as a tool of its own, and no code mode."""
 
-DOWN = "\x1b[B"
-"""The arrow key."""
-
 VAULTD = (sys.executable, "-m", "vaultd")
 """The product's command line, from the environment that the tests run in."""
 
@@ -205,11 +202,10 @@ class Room:
         """Codex with its server on a pseudo-terminal, at its prompt; told to trust the hooks, or not."""
         terminal = self._terminal([self.clients.codex], "/quit")
         terminal.wait_for("enter confirm")
-        for choice in ["2. Trust all and continue", "3. Continue without trusting"][: 1 if trust else 2]:
-            terminal.type(DOWN)
-            terminal.wait_for(f"› {choice}")
-        terminal.type("\r")
-        terminal.wait_for("Ask Codex to do anything")
+        terminal.wait_still()
+        if trust:
+            terminal.press("2", "› 2. Trust all and continue")
+        terminal.press("\r" if trust else "3", "Ask Codex to do anything")
         return terminal
 
     def _terminal(self, command: Sequence[str | Path], goodbye: str) -> Terminal:

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -87,12 +88,32 @@ class Terminal:
         """Send keys; Enter is a carriage return."""
         os.write(self._master, text.encode())
 
+    def press(self, key: str, shows: str) -> None:
+        """Type a key until the program shows a text, every few seconds: a screen just drawn may not take keys yet."""
+        before = self.position
+        for _ in range(9):
+            self.type(key)
+            with contextlib.suppress(AssertionError):
+                return self.wait_for(shows, 3, after=before)
+        return self.wait_for(shows, 3, after=before)
+
     def wait_for(self, text: str, timeout: float = 30, after: int = 0) -> None:
         """Wait until the program wrote a text; blanks are not compared."""
         wanted = "".join(text.split())
         with contextlib.suppress(AssertionError):
             until(lambda: wanted in self.shown(after), timeout, 0.1)
         assert wanted in self.shown(after), f"no {text!r} on the screen: {self.shown(after)[-2000:]}"
+
+    def wait_still(self, seconds: float = 0.5) -> None:
+        """Wait until the program has written nothing for a while: what is typed before that, it may throw away."""
+        state = [self.position, time.monotonic()]
+
+        def still() -> bool:
+            if state[0] != self.position:
+                state[:] = [self.position, time.monotonic()]
+            return time.monotonic() - state[1] >= seconds
+
+        until(still, 30, 0.1)
 
     def wait_end(self, timeout: float = 30) -> None:
         """Wait until the process ended and everything it wrote was read; then the terminal is gone."""
