@@ -397,9 +397,7 @@ def test_a_projects_page_is_read() -> None:
     ],
 )
 def test_a_page_that_does_not_parse_still_gives_its_id(page: str) -> None:
-    known = known_project("projects/app", page.encode(), "box")
-    assert known is not None
-    assert (known.id, known.readable) == ("p-0123456789ab", False)
+    assert known_project("projects/app", page.encode(), "box") == Known("p-0123456789ab", "projects/app")
 
 
 @pytest.mark.parametrize(

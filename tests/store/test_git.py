@@ -286,10 +286,11 @@ def test_a_status_gives_names_back_byte_for_byte(name: bytes) -> None:
             b"# branch.oid " + oid,
             b"# branch.head topic/x",
             b"1 .M N... 100644 100644 100644 " + oid + b" " + oid + b" " + name,
-            b"1 MD N... 100644 100644 000000 " + oid + b" " + oid + b" " + name,
+            b"1 MD N... 100644 100644 000000 " + oid + b" " + oid + b" d" + name,
             b"1 .M SC.. 160000 160000 160000 " + oid + b" " + oid + b" " + name,
-            b"u UU N... 100644 100644 100644 100644 " + oid + b" " + oid + b" " + oid + b" " + name,
-            b"? " + name,
+            b"u UU N... 100644 100644 100644 100644 " + oid + b" " + oid + b" " + oid + b" u" + name,
+            b"? n" + name,
+            b"? d" + name,
             b"? " + name + b"/",
             b"",
         ]
@@ -298,9 +299,9 @@ def test_a_status_gives_names_back_byte_for_byte(name: bytes) -> None:
     assert (status.head, status.branch) == (oid.decode(), "topic/x")
     assert [(c.status, c.staged, os.fsencode(c.path)) for c in status.changes] == [
         ("M", False, name),
-        ("D", True, name),
-        ("U", True, name),
-        ("A", False, name),
+        ("D", True, b"d" + name),
+        ("U", True, b"u" + name),
+        ("A", False, b"n" + name),
     ]
 
 
@@ -606,9 +607,9 @@ def test_a_git_killed_in_the_middle_leaves_nothing_staged(vault: Path, tmp_path:
     outcomes: list[object] = []
     worker = threading.Thread(target=lambda: outcomes.append(repo_of(vault).commit(["page.md"], MESSAGE)))
     worker.start()
-    pid = until(lambda: _pids(hanging))[0]
+    pid = until(lambda: _pids(hanging), 60)[0]
     os.killpg(os.getpgid(pid), signal.SIGKILL)
-    worker.join(20)
+    worker.join(60)
     assert isinstance(outcomes[0], Failed)
     assert "page.md" not in index_entries(vault)
     _person_commits_only_their_own(vault)
@@ -632,7 +633,7 @@ def test_a_whole_process_killed_in_the_middle(vault: Path, tmp_path: Path) -> No
         [sys.executable, "-c", _COMMIT_FOREVER, str(vault)],
         env=environment(tmp_path / "home") | {"PYTHONPATH": str(Path.cwd())},
     )
-    pid = until(lambda: _pids(hanging), 20)[0]
+    pid = until(lambda: _pids(hanging), 60)[0]
     child.kill()
     os.killpg(os.getpgid(pid), signal.SIGKILL)
     child.wait()

@@ -106,7 +106,6 @@ class Known:
     repos: tuple[str, ...] = ()
     checkouts: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    readable: bool = True
 
     @property
     def name(self) -> str:
@@ -202,7 +201,7 @@ def known_project(folder: str, data: bytes, host: str) -> Known | None:
     if not values:
         head = data[: frontmatter.LIMIT].decode("utf-8-sig", "replace")
         found = _ID_LINE.search(head) if head.startswith("---") else None
-        return Known(found[1], folder, readable=False) if found else None
+        return Known(found[1], folder) if found else None
     number = values.get("id")
     if not isinstance(number, str) or not number.startswith("p-"):
         return None

@@ -233,7 +233,7 @@ class Projects:
     def _write(self, before: Known, after: Known) -> None:
         """Change the lists of a project's page, if it still says what was read."""
         page = self._vault.read(before.page)
-        if page is None or not before.readable or known_project(before.folder, page.data, self._host) != before:
+        if page is None or known_project(before.folder, page.data, self._host) != before:
             return
         values = {"repos": _clean(after.repos), "checkouts": _clean(_checkouts(after, self._host))}
         if isinstance(self._vault.splice(before.page, values, page.revision), Written):

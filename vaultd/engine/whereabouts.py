@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vaultd.core.checkout import MARKER, Marker, below, main_checkout, marker_folders, parse_marker, posix_path
+from vaultd.core.checkout import Marker, below, main_checkout, marker_folders, parse_marker, posix_path
 from vaultd.core.event import Event
 from vaultd.core.project import GitFacts
 from vaultd.store.gitfacts import facts, orphaned
-from vaultd.store.places import marker_files, real_folder
+from vaultd.store.places import is_root, marker_files, real_folder
 
 __all__ = ["View", "Whereabouts", "look"]
 
@@ -142,7 +142,7 @@ def _replaced(where: Whereabouts, found: GitFacts, known: Collection[str]) -> bo
     root = real_folder(where.root) if where.root else ""
     if not where.root or root == found.top or not found.top:
         return False
-    if root and (Path(root, ".git").exists() or Path(root, MARKER).exists()):
+    if root and is_root(root):
         return False
     if below(root or where.root, found.top) in (None, ""):
         return False

@@ -65,7 +65,8 @@ def is_live(lock: Path, top: str) -> bool:
 
 def _processes() -> list[Path]:
     own = str(os.getpid())
-    return [Path(_PROC, name) for name in os.listdir(_PROC) if name.isdigit() and name != own]  # noqa: PTH208 - names
+    names = os.listdir(_PROC)  # noqa: PTH208 - bare names are all we need
+    return [Path(_PROC, name) for name in names if name.isdigit() and name != own]
 
 
 def _opens(process: Path, target: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from vaultd.core.checkout import MARKER
 from vaultd.store.pages import PageStat
 
-__all__ = ["marker_files", "names_taken", "project_pages", "real_folder"]
+__all__ = ["is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
 
 _MARKER_LIMIT = 65_537
 _PAGE = "project.md"
@@ -24,6 +24,11 @@ def real_folder(path: str) -> str:
         return real if real and Path(real).is_dir() else ""
     except (OSError, ValueError):
         return ""
+
+
+def is_root(folder: str) -> bool:
+    """Whether a folder has `.git` or a marker: where a hook stops walking up."""
+    return any(os.path.lexists(f"{folder}/{name}") for name in (".git", MARKER))
 
 
 def marker_files(folders: Iterable[str]) -> Iterator[tuple[str, bytes]]:
