@@ -10,6 +10,7 @@ within `PATIENCE` seconds was lost. vaultd's part reads a page, adds a line to w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -19,7 +20,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,14 +79,22 @@ def edit(style: str, folder: Path, count: int, seed: int) -> dict[str, int]:
                 else:
                     tally["lost"] += 1
                     print(f"lost: {page.name} save {number[page]}", file=sys.stderr)
+                    for path in folder.glob("*"):
+                        with contextlib.suppress(FileNotFoundError):
+                            if _text(page, number[page]) in path.read_bytes():
+                                print(f"it is in {path.name}", file=sys.stderr)
                 del waiting[page]
             if not stopping:
                 for _ in range(chance.choice((1, 1, 1, 2, 5))):
                     number[page] += 1
-                    SAVE[style](page, b"save %d.\n%s\n" % (number[page], b"x" * chance.randrange(3000)))
+                    SAVE[style](page, _text(page, number[page]) + b"\n" + b"x" * chance.randrange(3000) + b"\n")
                     tally["saves"] += 1
                 waiting[page] = time.monotonic() + PATIENCE
     return dict(tally)
+
+
+def _text(page: Path, number: int) -> bytes:
+    return f"save {number} of {page.name}.".encode()
 
 
 def _is_over() -> bool:
@@ -98,7 +106,7 @@ def _is_over() -> bool:
 
 def _holds(page: Path, number: int) -> bool:
     """Whether the save can be read in the page, or in a file that was kept beside it."""
-    wanted = b"save %d." % number
+    wanted = _text(page, number)
     try:
         if page.read_bytes().startswith(wanted):
             return True
@@ -125,7 +133,7 @@ class Race:
         return "\n".join([*rows, f"kept beside: {self.kept}, {self.seconds:.1f} s"])
 
 
-@contextmanager
+@contextlib.contextmanager
 def editors(folder: Path, count: int, styles: tuple[str, ...], seed: int, race: Race) -> Iterator[None]:
     """One editor process a style while the block runs; what they counted is in `race` afterwards."""
     for style in styles:

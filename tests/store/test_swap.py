@@ -21,6 +21,7 @@ from tests.waiting import until
 from vaultd.store import fs, lease, swap
 from vaultd.store.lease import Hold
 from vaultd.store.rescue import rescue
+from vaultd.store.retired import mark
 from vaultd.store.retired import read_all as real_read_all
 from vaultd.store.swap import Batch, Change, SwapResult, swap_many
 
@@ -453,12 +454,12 @@ def test_after_a_kill_a_save_is_kept_beside_what_came_later(page: Path) -> None:
     (kept,) = rescue(page.parent, 0.0, time.time() + 10)
     assert page.read_bytes() == LATER
     assert kept.read_bytes() == USER
-    assert kept.name.endswith(").md")
+    assert kept.name == f"page (kept {fs.revision(USER)[:16]}).md"
     assert names(page.parent) == sorted(["page.md", kept.name])
 
 
 def test_a_file_that_was_only_prepared_is_dropped(page: Path) -> None:
-    temp = page.with_name(f"{fs.SWAP_PREFIX}{fs.revision(OLD)[:16]}-{fs.revision(NEW)[:16]}-0")
+    temp = page.with_name(f"{fs.SWAP_PREFIX}{fs.revision(OLD)[:16]}-{fs.revision(NEW)[:16]}-{mark(page)}-0")
     temp.write_bytes(NEW)
     assert rescue(page.parent, 0.0, time.time() + 10) == []
     assert page.read_bytes() == OLD
@@ -476,6 +477,35 @@ def test_a_retired_file_that_somebody_has_open_is_left_for_the_next_time(page: P
     assert rescue(page.parent, 0.0, time.time() + 10) == []
     assert names(page.parent) == ["elsewhere.md"]
     assert renamed_page.read_bytes() == NEW
+
+
+def test_after_a_kill_what_is_kept_bears_the_name_of_its_page(tmp_path: Path) -> None:
+    """Killed after the person's text was put back: the temp name holds ours, into which somebody saved meanwhile."""
+    page = tmp_path / "other.md"
+    page.write_bytes(OLD)
+    killed_after_the_exchange(page).write_bytes(LATER)
+    racing.save_by_rename(page, USER)
+    assert [kept.name for kept in rescue(tmp_path, 0.0, time.time() + 10)] == [
+        f"other (kept {fs.revision(LATER)[:16]}).md"
+    ]
+    assert page.read_bytes() == USER
+
+
+def test_after_a_kill_two_pages_of_one_text_are_not_mixed_up(page: Path) -> None:
+    for name in ("a.md", "z.md"):
+        page.with_name(name).write_bytes(NEW)
+    killed_after_the_exchange(page).write_bytes(USER)
+    assert rescue(page.parent, 0.0, time.time() + 10) == [page]
+    assert page.read_bytes() == USER
+    assert names(page.parent) == ["a.md", "page.md", "z.md"]
+
+
+def test_after_a_kill_a_save_without_a_page_gets_a_name(page: Path) -> None:
+    killed_after_the_exchange(page).write_bytes(USER)
+    page.unlink()
+    (kept,) = rescue(page.parent, 0.0, time.time() + 10)
+    assert kept.read_bytes() == USER
+    assert names(page.parent) == [kept.name]
 
 
 def test_after_a_kill_a_save_finds_a_page_that_was_moved(page: Path) -> None:

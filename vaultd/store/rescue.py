@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vaultd.store import fs, lease
 from vaultd.store.lease import Hold
-from vaultd.store.retired import PIN, Retired, open_plain, read_all, revisions_of, short
+from vaultd.store.retired import PIN, Retired, mark, marks_of, open_plain, read_all, short
 from vaultd.store.swap import QUIET, Batch
 
 __all__ = ["rescue"]
@@ -30,30 +30,38 @@ def rescue(folder: Path, older_than_s: float, now: float) -> list[Path]:
 
 
 def _settle(batch: Batch, temp: Path) -> None:
-    known = frozenset(revisions_of(temp))
+    before, written, mark_of_page = marks_of(temp)
     handle = open_plain(temp)
     hold = lease.take(handle)
     text = short(fs.revision(read_all(handle)))
-    if text in known:
+    if text in (before, written):
         if hold is not Hold.BUSY and not (hold is Hold.HELD and lease.is_wanted(handle)):
             fs.remove(temp)
         os.close(handle)
         return
     lease.let_go(handle)
-    page = _written_page(batch, temp)
+    page = _page(batch, temp.parent, written, mark_of_page)
+    one = Retired(temp, handle, page or temp.with_name("page.md"), frozenset({before, written}))
     if page is None:
-        batch.keep(Retired(temp, handle, temp.with_name("page.md"), known), text)
+        batch.keep(one, text)
     else:
-        batch.drop(Retired(temp, handle, page, known))
+        batch.drop(one)
 
 
-def _written_page(batch: Batch, temp: Path) -> Path | None:
-    """The page beside `temp` that holds what the batch wrote; the new batch takes it for its own."""
-    for page in temp.parent.iterdir():
+def _page(batch: Batch, folder: Path, written: str, mark_of_page: str) -> Path | None:
+    """The page that the text belongs to, by its name, else by what was written into it, if it was moved since.
+
+    Where it still holds what was written, the new batch takes it for its own.
+    """
+    named = None
+    for page in sorted(folder.iterdir(), key=lambda page: mark(page) != mark_of_page):
         with contextlib.suppress(OSError):  # gone meanwhile
-            if page.is_file() and not page.name.startswith("."):
-                revision = fs.revision(page.read_bytes())
-                if short(revision) == revisions_of(temp)[1]:
-                    batch.own(os.open(page, PIN), revision)
-                    return page
-    return None
+            if page.name.startswith(".") or not page.is_file():
+                continue
+            revision = fs.revision(page.read_bytes())
+            if short(revision) == written:
+                batch.own(os.open(page, PIN), revision)
+                return page
+            if mark(page) == mark_of_page:
+                named = page
+    return named

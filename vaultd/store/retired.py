@@ -1,7 +1,8 @@
 """Files on their way into or out of a page's place, and how they are named until that is settled.
 
-A name is `.vaultd-tmp-swap-<revision>-<revision>-<random>`: the text under it may be dropped when it has one of the two
-revisions (first 16 digits): what the page held before, and what was written. Any other text is a person's.
+A name is `.vaultd-tmp-swap-<revision>-<revision>-<page>-<random>`: the text under it may be dropped when it has one of
+the two revisions (first 16 digits): what the page held before, and what was written. Any other text is a person's.
+`<page>` is the beginning of the sha256 of the page's name, which itself may be too long to be part of another.
 """
 
 from __future__ import annotations
@@ -15,7 +16,19 @@ from pathlib import Path
 from vaultd.store import fs
 from vaultd.store.fs import Revision
 
-__all__ = ["PIN", "Retired", "age", "inode", "open_plain", "prepare", "put_under", "read_all", "revisions_of", "short"]
+__all__ = [
+    "PIN",
+    "Retired",
+    "age",
+    "inode",
+    "mark",
+    "marks_of",
+    "open_plain",
+    "prepare",
+    "put_under",
+    "read_all",
+    "short",
+]
 
 PIN = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 """How to hold a file so that its inode number stays its own, without counting as one who has it open (Linux)."""
@@ -36,10 +49,16 @@ def short(revision: Revision) -> str:
     return revision[:16]
 
 
-def revisions_of(temp: Path) -> tuple[str, str]:
-    """The revisions, shortened, that are in the name: of what the page held before, and of what was written."""
-    expected, _, rest = temp.name.removeprefix(fs.SWAP_PREFIX).partition("-")
-    return expected, rest.partition("-")[0]
+def mark(page: Path) -> str:
+    """What stands for a page's name in the names of its temp files."""
+    return short(fs.revision(os.fsencode(page.name)))
+
+
+def marks_of(temp: Path) -> tuple[str, str, str]:
+    """What is in the name: the revision before, the revision written (both shortened), and the mark of the page."""
+    before, _, rest = temp.name.removeprefix(fs.SWAP_PREFIX).partition("-")
+    written, _, rest = rest.partition("-")
+    return before, written, rest.partition("-")[0]
 
 
 def open_plain(path: Path) -> int:
@@ -82,8 +101,8 @@ def prepare(path: Path, data: bytes, expected: Revision, handle: int) -> Path:
             with contextlib.suppress(OSError):  # one that only the system sets
                 os.setxattr(temp, name, os.getxattr(handle, name))
         fs.sync_file(temp)
-        known = f"{short(expected)}-{short(fs.revision(data))}"
-        ready = temp.with_name(f"{fs.SWAP_PREFIX}{known}-{temp.name.removeprefix(fs.TEMP_PREFIX)}")
+        marks = f"{short(expected)}-{short(fs.revision(data))}-{mark(path)}"
+        ready = temp.with_name(f"{fs.SWAP_PREFIX}{marks}-{temp.name.removeprefix(fs.TEMP_PREFIX)}")
         fs.replace(temp, ready)
     except BaseException:
         fs.remove(temp)
