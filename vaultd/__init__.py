@@ -1,3 +1,48 @@
-"""One long-term memory for coding agents, kept as a plain Markdown git vault."""
+"""One long-term memory for coding agents, kept as a plain Markdown git vault.
+
+Layers, highest first; a module imports only from layers below its own:
+
+    5  cli, __main__      one module per command; the only place where errors become messages
+    3  engine             use cases: read, decide, write
+    2  store              effects: files, git, the index. `store.fs` has the durable verbs
+       agents             data: one declarative file per agent, and the code that reads them
+       config             the only reader of the environment and of configuration files
+    1  core               pure decisions: no files, no clock, no randomness
+    0  errors             every exception and its exit code
+
+The way of an event:
+
+    an agent fires a hook      hooks/vaultd-hook: bytes into .vaultd/inbox/new, nothing parsed
+    store.inbox.read           Delivery: header and payload
+    agents.normalise           Event, in words that are the same for every agent, or Rejected
+    core.sanitize.observe      Observation: the only way from untrusted text to a store
+    engine.ingest              observation filed in done/; at a turn's or session's end:
+      engine.sessions            session page, handoff, log line
+      engine.offers              what the next session may claim, as files that the hook finds
+    engine.history             git commits of exact paths
+    engine.reconcile           the index follows the disk
+    engine.recall              search
+
+Words: a *delivery* is a file in the inbox, an *event* what it means, an *observation* the sanitised event that is kept.
+A *page* is a Markdown file of the vault; its *revision* the hash of its bytes. A *handoff* is what a session leaves for
+the next: *open*, *accepted* or *expired* is the folder it lies in; *provisional* while its session has not ended. An
+*offer* is a handoff prepared for a place; a *claim* is the rename that takes it. A session's *generation* rises when it
+is prompted again after it was closed. To *reconcile* is to make the index say what the disk says.
+
+What a crash leaves, and what repairs it:
+
+    after ...                                on disk                              repaired by
+    the hook's temp was written              litter in inbox/tmp                  tidy
+    the link into inbox/new (delivered)      event pending, perhaps its temp      ingest; tidy
+    a claim's rename, before it printed      page in accepted, temp names it      tidy: back to open after 10 minutes
+    a page's temp was written                litter beside it                     tidy
+    a page was renamed (truth)               closing event still in inbox/new     ingest: resumed
+    done/ was published, new/ not removed    both                                 ingest: already complete
+    git was killed                           maybe an index.lock                  git recovery, when no live git owns it
+    the commit (history)                     the index is behind                  reconcile
+    an index was half written                a damaged index                      made anew
+
+Order everywhere: truth, acknowledgement, history, derived.
+"""
 
 __version__ = "0.1.0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -87,31 +87,27 @@ def search(
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-            behind = reconcile.behind()
-        pending = behind.count + len(stores.inbox.pending())
-        filters = dict(where or {})
-        if project is None:
-            hits = _hits(stores, index, query, limit, None, filters)
-            return Answer(query, "", index.generation, pending, hits)
-        return Answer(
-            query,
-            project,
-            index.generation,
-            pending,
-            _hits(stores, index, query, limit, project, filters),
-            _hits(stores, index, query, limit, "_global", filters),
-            _hits(stores, index, query, limit, "", filters),
-        )
+        answer = _answer(stores, index, query, limit, project, where or {})
+        if index.doubt:  # it turned out damaged while it was read
+            reconcile.run(reconcile.behind(), progress)
+            answer = _answer(stores, index, query, limit, project, where or {})
+        return replace(answer, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()
 
 
-def _hits(
+def _answer(
     stores: Stores, index: Index, query: str, limit: int, project: str | None, where: Mapping[str, str]
-) -> list[Hit]:
-    """Hits of one scope, best first."""
-    found = index.search(query, limit, project=project, where=where)
-    return [hit for f in found if (hit := _hit(stores, query, f)) is not None]
+) -> Answer:
+    """The hits of all scopes that a query has."""
+
+    def hits(scope: str | None) -> list[Hit]:
+        found = index.search(query, limit, project=scope, where=where)
+        return [hit for f in found if (hit := _hit(stores, query, f)) is not None]
+
+    if project is None:
+        return Answer(query, "", index.generation, 0, hits(None))
+    return Answer(query, project, index.generation, 0, hits(project), hits("_global"), hits(""))
 
 
 def _hit(stores: Stores, query: str, found: Found) -> Hit | None:

@@ -41,6 +41,13 @@ def open_index(stores: Stores) -> Index:
     return Index(stores.config.places.index(stores.vault.root), stores.vault.root)
 
 
+def index_lock(stores: Stores) -> Lock:
+    """The lock that is held by whoever writes the index."""
+    folder = stores.config.places.index(stores.vault.root).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Lock(folder / "index.lock")
+
+
 class Reconcile:
     """Brings one index up to date."""
 
@@ -66,15 +73,16 @@ class Reconcile:
         """Bring the index up to date; False when another process is at it and `blocking` is not wanted."""
         if not behind.count:
             return True
-        folder = self._stores.config.places.index(self._stores.vault.root).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = Lock(folder / "index.lock")
+        lock = index_lock(self._stores)
         if not lock.acquire(blocking=blocking):
             return False
         try:
+            if self._index.doubt:
+                self.make_anew(progress)
+                return True
             done = 0
             for chunk in _chunks(behind):
-                self._index.apply([c for item in chunk if (c := self._change(item)) is not None])
+                self._index.apply([self._change(item) for item in chunk])
                 done += len(chunk)
                 if progress is not None:
                     progress(done, behind.count)
@@ -82,7 +90,21 @@ class Reconcile:
             lock.release()
         return True
 
-    def _change(self, item: PageStat | str) -> Put | Drop | None:
+    def make_anew(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make the whole index anew of the pages on disk; the old one answers until then. The caller holds its lock."""
+        stats = sorted(self._stores.vault.scan(), key=lambda s: -s.mtime_ns)
+
+        def puts() -> Iterator[Put]:
+            for number, stat in enumerate(stats, 1):
+                change = self._change(stat)
+                if isinstance(change, Put):
+                    yield change
+                if progress is not None:
+                    progress(number, len(stats))
+
+        self._index.rebuild(puts())
+
+    def _change(self, item: PageStat | str) -> Put | Drop:
         """What the index is told about one page."""
         if isinstance(item, str):
             return Drop(item)
@@ -143,9 +165,8 @@ def rebuild(stores: Stores, progress: Callable[[int, int], None] | None = None) 
     """Throw the index away and make it anew; how many pages it holds then."""
     index = open_index(stores)
     try:
-        index.rebuild()
-        reconcile = Reconcile(stores, index)
-        reconcile.run(reconcile.behind(), progress)
-        return len(index.known())
+        with index_lock(stores):
+            Reconcile(stores, index).make_anew(progress)
+        return index.pages
     finally:
         index.close()

@@ -69,7 +69,7 @@ class Sessions:
         place = self.place(name, [claim])
         result = Refreshed(project=place if isinstance(place, Project) else None)
         done = self._handoffs.accepted(claim.event.handoff, f"{name}", claim.event.at)
-        result.written, result.postponed = done.written, done.postponed
+        result.written, result.postponed = done.written | set(self._stores.projects.take_written()), done.postponed
         return result
 
     def refresh(self, name: SessionName, fresh: Sequence[Observation], *, closing: bool) -> Refreshed:
@@ -95,8 +95,7 @@ class Sessions:
             result.written |= self._handoffs.give_back(f"{name}")
         if isinstance(place, Project):
             result.project = place
-            if result.written:
-                result.written.add(f"{place.folder}/project.md")
+        result.written.update(self._stores.projects.take_written())
         return result
 
     def _page(
