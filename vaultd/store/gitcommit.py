@@ -151,7 +151,8 @@ class Committer:
         """Run a command that changes the index on exactly these paths; what a killed one leaves is put right."""
         ran = self._tree.with_paths(paths, *args)
         if ran.late or ran.code < 0:
-            gitlocks.clear_stale(self._tree.locks(place), self._tree.root, self._now(), older_than_s=0)
+            left = [*self._tree.locks(place), *gitlocks.litter(place.own)]
+            gitlocks.clear_stale(left, self._tree.root, self._now(), older_than_s=0)
             self._withdraw(paths)
         return ran
 
@@ -176,9 +177,9 @@ class Committer:
     def _clear_locks(self, place: gitdir.GitDir) -> None:
         """Remove locks of a git that died, and bring the index up to a commit of ours that it may have died in."""
         locks = self._tree.locks(place)
+        gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
         if not locks or not gitlocks.clear_stale(locks, self._tree.root, self._now()):
             return
-        gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
         commit = self._tree.git("cat-file", "commit", "HEAD")
         if f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]:
             self._withdraw(self._lagging(commit.out))
