@@ -243,3 +243,20 @@ def test_two_repositories_of_one_name_and_three_agents_at_once(scratch: Scratch)
     assert "Task of two" in start(scratch, two)
     text = start(scratch, one)
     assert "Another of one" in text and "Task of two" not in text
+
+
+def test_what_follows_a_claim_is_handed_over_too(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd, agent="codex", prompts=("The task before lunch",), end=False)
+    drain(stores)
+    scratch.now += timedelta(seconds=30)
+    [claim] = (scratch.vault / ".vaultd/outbox/at").rglob("claim")
+    claim.write_text("\n".join([*claim.read_text().splitlines()[:4], "0"]) + "\n")  # its 20 seconds are over
+    assert "The task before lunch" in start(scratch, cwd, agent="claude-code", native="taker")
+    scratch.now += timedelta(seconds=30)
+    drain(scratch.stores())
+    scratch.session(cwd, agent="codex", native=native, prompts=("The task after lunch",))
+    drain(scratch.stores())
+    text = start(scratch, cwd, agent="claude-code", native="another")
+    assert "The task after lunch" in text
+    assert [i.rpartition("-")[2] for i in ids(scratch, "accepted")] == ["g1", "g2"]

@@ -13,13 +13,15 @@ from datetime import datetime
 from pathlib import Path
 
 from vaultd.core import frontmatter
-from vaultd.core.ids import AUTO_HANDOFF
+from vaultd.core.ids import AUTO_HANDOFF, Sid
 from vaultd.core.render import is_unedited
 from vaultd.core.sanitize import Clean, line
+from vaultd.engine.lifecycle import deliver_close
 from vaultd.engine.projects import Project
 from vaultd.engine.revise import ATTEMPTS
 from vaultd.engine.stores import Stores
 from vaultd.errors import ConflictError, NotFoundError
+from vaultd.store.inbox import SessionName
 from vaultd.store.vault import Busy, Exists, Gone, Outcome, Refused, Value, Written
 
 __all__ = ["CLAIM_GRACE_S", "STATES", "Entry", "Handoffs", "Published"]
@@ -131,6 +133,8 @@ class Handoffs:
             entry = self._move(entry, "accepted", done) or entry
         if entry.state != "accepted" or entry.text("accepted_by"):
             return
+        if entry.provisional:
+            self._close_origin(entry, at)
         if entry.automatic:
             for other in list(self.entries(entry.folder, "open")):
                 if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
@@ -147,6 +151,13 @@ class Handoffs:
             if isinstance(result, Busy):
                 done.postponed = True
                 return
+
+    def _close_origin(self, entry: Entry, at: datetime) -> None:
+        """A handoff was claimed before its session ended: what that session does from now on is another generation."""
+        name = SessionName(entry.text("from_agent"), Sid(entry.id.partition("-g")[0]))
+        key = f"{int(at.timestamp())}-claimed-{name.sid}"
+        with suppress(FileExistsError):
+            deliver_close(self._stores, name, entry.text("from_session"), entry.text("cwd"), "claimed", key, at)
 
     def give_back(self, by: str) -> set[str]:
         """A session that did nothing returns what it had accepted; the vault paths that changed."""

@@ -55,14 +55,15 @@ def last_client(events: Iterable[Event]) -> Process | None:
     return found
 
 
-def deliver_close(stores: Stores, name: SessionName, native: str, cwd: str, reason: str, key: str) -> None:
-    """Put a closing event for a session into the inbox. FileExistsError when the key is taken."""
-    now = stores.clock()
+def deliver_close(
+    stores: Stores, name: SessionName, native: str, cwd: str, reason: str, key: str, at: datetime | None = None
+) -> None:
+    """Put a closing event for a session into the inbox, as of `at` or now. FileExistsError when the key is taken."""
     header = [
         HEADER_LINE.decode(),
         f"agent={name.agent}",
         f"event={CLOSE_EVENT}",
-        f"at={now.isoformat(timespec='seconds')}",
+        f"at={(at or stores.clock()).isoformat(timespec='seconds')}",
         f"cwd={cwd.replace('%', '%25').replace(chr(10), '%0A').replace(chr(13), '%0D')}",
     ]
     payload = json.dumps({"session_id": native, "sid": name.sid, "reason": reason})
