@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hook.room import SHELLS, Room
+from tests.hook.room import SHELLS, Room, folder_with_git
 
 
 @pytest.fixture(params=sorted(SHELLS))
@@ -41,3 +41,11 @@ def mount() -> Iterator[Callable[[Path, str], None]]:
     yield on
     for folder in reversed(mounted):
         subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def repo(room: Room) -> Path:
+    """A checkout with an offer for sessions that start there."""
+    repo = folder_with_git(room.base / "repo")
+    room.offer(repo)
+    return repo

@@ -16,6 +16,7 @@ from vaultd.core.ids import KEY, Key
 HOOK = Path(__file__).resolve().parents[2] / "hooks/vaultd-hook"
 SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "ash"]}
 START = b'{"session_id":"5e551011-aaaa","cwd":"/elsewhere","hook_event_name":"SessionStart","source":"startup"}'
+NAME = "0123456789-g1"
 ORIGIN = "0f6c8f60-78df-4b54-a539-2264768981b0"
 TEXT = b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"a \xe2\x82\xac b"}}\n'
 
@@ -160,7 +161,7 @@ class Room:
     def offer(
         self,
         path: Path,
-        name: str = "0123456789-g1",
+        name: str = NAME,
         *,
         native: str = ORIGIN,
         owner: str = "0",
@@ -175,7 +176,7 @@ class Room:
         lines = [f"{self.handoffs}/open/{name}.md", f"{self.handoffs}/accepted/{name}.md", native, owner]
         (place / "claim").write_text("".join(line + "\n" for line in [*lines, *([] if after is None else [after])]))
 
-    def state(self, name: str = "0123456789-g1") -> str:
+    def state(self, name: str = NAME) -> str:
         """The folder that the handoff is in."""
         [found] = [f for f in ("open", "accepted") if (self.handoffs / f / f"{name}.md").exists()]
         return found
@@ -213,3 +214,15 @@ def wait_for_temps(room: Room, count: int, size: int) -> None:
         return len(temps) == count and all(t.stat().st_size >= size for t in temps)
 
     until(there, every=0.002)
+
+
+def claimed(room: Room, cwd: Path | bytes, payload: bytes = START, event: str = "SessionStart") -> str:
+    """The id that a start claims, "" for none; what was printed, where the handoff lies and the event must agree."""
+    printed = room.run(event, payload, cwd=cwd)
+    delivery = room.only()
+    assert delivery.payload == payload
+    name = delivery.header.get("handoff", "")
+    assert printed == (TEXT if name else b"")
+    assert name == "" or room.state(name) == "accepted"
+    assert "handoff" not in delivery.header or "offered" not in delivery.header
+    return name
