@@ -29,6 +29,9 @@ __all__ = ["MAX_EVENT", "Inbox", "SessionName", "Waiting"]
 MAX_EVENT = 8 * 1024 * 1024 + 64 * 1024
 """Bytes of an event file that are read: the hook's bound on the payload and room for the header."""
 
+_OFFERED = frozenset(b"handoff"[:n] + b"offered"[n:] for n in range(8))
+"""What a hook calls the handoff that it means to claim, and has claimed: it writes one over the other, perhaps half."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SessionName:
@@ -148,7 +151,7 @@ class Inbox:
                 continue
             for row in head.split(b"\n"):
                 name, equals, value = row.partition(b"=")
-                if equals and name in (b"offered", b"handoff"):
+                if equals and name in _OFFERED:
                     found.append(value.decode("utf-8", "replace"))
         return found
 
