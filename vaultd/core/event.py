@@ -7,6 +7,7 @@ A `Delivery` is one file of the inbox, split into header and payload. `agents.no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +15,23 @@ from enum import StrEnum
 
 from vaultd.core.ids import Key, Sid
 
-__all__ = ["CLOSE_EVENT", "HEADER_LINE", "Delivery", "Event", "FileTouch", "Kind", "Process", "ToolCall", "parse_delivery"]
+__all__ = [
+    "CLOSE_EVENT",
+    "HEADER_LINE",
+    "Delivery",
+    "Event",
+    "FileTouch",
+    "Kind",
+    "Process",
+    "ToolCall",
+    "parse_delivery",
+    "why_no_event",
+]
 
 HEADER_LINE = b"vaultd-event 1"
 """First line of an event file; the number is the format's."""
+
+_FIRST_LINE = re.compile(rb"vaultd-event ([0-9]{1,9})\r?(?:\n|\Z)")
 
 CLOSE_EVENT = "@close"
 """Event name of the closing events that vaultd itself delivers for a session (dead client, quiet, finalised)."""
@@ -55,7 +69,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that was seen alive: pid, start time in clock ticks since boot (field 22 of /proc/PID/stat), boot id."""
+    """A process that was seen alive: pid, start in clock ticks since boot (field 22 of /proc/PID/stat), boot id."""
 
     pid: int
     start: int
@@ -146,6 +160,18 @@ def parse_delivery(key: Key, data: bytes, mtime_ns: int = 0) -> Delivery | None:
         if equals:
             header.setdefault(name.decode("ascii", "replace"), _unescape(value).decode("utf-8", "surrogateescape"))
     return Delivery(key, header, payload, mtime_ns)
+
+
+def why_no_event(data: bytes) -> str:
+    """Why `parse_delivery` made nothing of these bytes, in words for the person."""
+    first = _FIRST_LINE.match(data)
+    if first is None:
+        return "the file is not an event"
+    if int(first[1]) > 1:
+        return (
+            f"the event has the newer format {int(first[1])}, this vaultd reads up to 1: update vaultd, then retry it"
+        )
+    return "the event's header is cut off" if int(first[1]) == 1 else "the file is not an event"
 
 
 def _unescape(value: bytes) -> bytes:
