@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +44,15 @@ class Memory:
     def settle(self, timeout: float = 5) -> None:
         """Wait until no event is left to work off and no detached pass runs any more."""
 
-        def quiet() -> bool:
-            if any((self.vault / ".vaultd" / "inbox" / "new").iterdir()):
-                return False
-            return self.daemon or not self.processes()
+        with contextlib.suppress(AssertionError):
+            until(lambda: not self.waiting() and (self.daemon or not self.processes()), timeout)
+            return
+        said = self.room.finish([*VAULTD, "ingest"])
+        raise AssertionError(f"{self.waiting()} left, {self.processes()} run; `vaultd ingest` by hand: {said}")
 
-        until(quiet, timeout)
+    def waiting(self) -> list[str]:
+        """Names of the events that are not worked off."""
+        return sorted(path.name for path in (self.vault / ".vaultd" / "inbox" / "new").iterdir())
 
     def processes(self) -> dict[int, str]:
         """What runs in the room besides the clients."""

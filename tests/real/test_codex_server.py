@@ -59,3 +59,16 @@ def test_hooks_that_codex_was_not_told_to_trust_are_reported(watched: Memory) ->
     code, said = room.finish([*VAULTD, "doctor"])
     assert code == 7, said
     assert "trust" in said and "/hooks" in said
+
+
+def test_with_both_agents_wired_trusted_and_heard_doctor_finds_nothing(watched: Memory) -> None:
+    room = watched.room
+    room.model.load({"turns": LOOK})
+    room.claude("Look around")
+    codex = room.codex_terminal()
+    codex.say("Look around")
+    until(lambda: len(watched.prompted("Look around")) == 2 * len(LOOK), 30)
+    codex.quit()
+    watched.settle()
+    code, said = room.finish([*VAULTD, "doctor"])
+    assert code == 0, said

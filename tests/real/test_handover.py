@@ -74,5 +74,43 @@ def test_five_seconds_after_the_end_without_a_daemon_no_process_is_left(unwatche
     room.model.load({"turns": work(agent, room.checkout)})
     room.agent(agent, f"Make the sum of the prices exact, see {mark}")
     until(lambda: not room.processes(), 5)
+    assert unwatched.waiting() == []
     assert len(unwatched.handoffs("open", mark)) == 1
-    assert not any((unwatched.vault / ".vaultd" / "inbox" / "new").iterdir())
+
+
+def test_an_agent_beside_a_live_one_is_told_nothing_until_that_one_quits(memory: Memory) -> None:
+    mark, room = word(), memory.room
+    room.model.load({"turns": work("claude-code", room.checkout)})
+    claude = room.claude_terminal()
+    claude.say(f"Make the sum of the prices exact, see {mark}")
+    until(lambda: memory.handoffs("open", mark), 30)
+    since = memory.requests()
+    room.model.load({"turns": SILENT})
+    room.codex("Hello")
+    memory.assert_not_told(since, mark)
+
+    claude.quit()
+    memory.settle()
+    since = memory.requests()
+    room.model.load({"turns": LOOK})
+    room.codex("What is left to do?")
+    memory.assert_told(since, mark, EDITED, COMMAND, FAILURE)
+
+
+def test_both_interactive(unwatched: Memory) -> None:
+    """As people work: quit Claude, open Codex, and it knows from the first prompt on."""
+    mark, room = word(), unwatched.room
+    room.model.load({"turns": work("claude-code", room.checkout)})
+    claude = room.claude_terminal()
+    claude.say(f"Make the sum of the prices exact, see {mark}")
+    until(lambda: unwatched.handoffs("open", mark), 30)
+    claude.quit()
+    unwatched.settle()
+
+    since = unwatched.requests()
+    room.model.load({"turns": LOOK})
+    codex = room.codex_terminal()
+    codex.say("What is left to do?")
+    until(lambda: len(unwatched.prompted("What is left to do?")) == len(LOOK), 30)
+    codex.quit()
+    unwatched.assert_told(since, mark, EDITED, COMMAND, FAILURE)
