@@ -149,6 +149,9 @@ def _traced(title: str, line: str, inner: bool, events: Sequence[Event]) -> bool
     if title == "Asked":
         prompt = re.fullmatch(r"- [\d: -]+ “(.*)”", line)
         return prompt is not None and _said(prompt[1], events, Kind.PROMPT)
+    if title == "Earlier answers":
+        answer = re.fullmatch(r"- [\d: -]+? (.*)", line)
+        return answer is not None and _said_in_parts(answer[1], events)
     if title in ("Decisions", "Open questions", "Next steps", "Last answer", "Asked the person earlier"):
         entry = re.fullmatch(r"- (.*?)(?: \(the person\)| \(at [\d: -]+; the person then wrote: “(.*)”\))?", line)
         assert entry is not None
@@ -178,6 +181,13 @@ def _near(text: str, whole: str) -> bool:
 
 def _said(text: str, events: Sequence[Event], *kinds: Kind) -> bool:
     return any(event.kind in kinds and not event.subagent and _near(text, event.text) for event in events)
+
+
+def _said_in_parts(text: str, events: Sequence[Event]) -> bool:
+    """Sentences of one message, perhaps not all of them, in their order."""
+    answers = [e.text for e in events if e.kind in (Kind.TURN_END, Kind.POST_COMPACT) and not e.subagent]
+    parts = [squash(part) for part in re.split(r"(?<=[.!?。])\s*| / ", text.removesuffix("…"))]
+    return any(all(part in squash(answer) for part in parts) for answer in answers)
 
 
 def _printed(text: str, events: Sequence[Event]) -> bool:

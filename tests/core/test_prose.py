@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.core.arbitrary import texts
-from vaultd.core.prose import headline, is_offer, mine, plain, prose, sentences, statements
+from vaultd.core.blocks import plain, sentences
+from vaultd.core.prose import headline, is_offer, mine, prose, statements
 
 DECIDED = [
     "We decided to keep the lock file.",

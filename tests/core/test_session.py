@@ -124,6 +124,8 @@ def test_claims_are_known_and_those_of_idle_stretches_are_given_back() -> None:
     worked = [*idle, start(3, handoff="m-2"), prompt(4, "go"), file(5, "edit", "a"), end(6)]
     assert (digest(worked).claimed, digest(worked).given_back) == (("m-1", "m-2"), ("m-1",))
     assert digest(idle[:2]).given_back == ()
+    talked = [start(handoff="m-1"), prompt(1, "what?"), prompt(2, "and why?"), end(3)]
+    assert digest(talked).given_back == ()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What was done in a session: files, commands, test runs, errors, subagents, and where it stopped.
+"""What was done in a session: files, commands, test runs, errors, subagents.
 
 All functions take events in order (core/lifecycle.py) and report only what events say.
 """
@@ -19,15 +19,14 @@ from vaultd.core.suite import Suite
 __all__ = [
     "CommandRun",
     "FileUse",
-    "Stopped",
     "Subagent",
     "TestRun",
     "Trouble",
     "base_folder",
     "below",
+    "called",
     "command_runs",
     "file_uses",
-    "stopped",
     "subagents",
     "test_runs",
     "tool_calls",
@@ -110,23 +109,6 @@ class Subagent:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Where the session stood at its last event.
-
-    `kind`: `complete` (the last turn was finished), `mid-turn`, `interrupted` (by the person), `compaction`, `idle`
-    (nothing happened). `tool` is the last finished tool call and `tool_failed` how it ended; `running` one that was
-    started and never reported back; `notice` what the client said last without an answer.
-    """
-
-    kind: str
-    at: datetime
-    tool: str = ""
-    tool_failed: bool = False
-    running: str = ""
-    notice: str = ""
-
-
 def base_folder(ordered: Sequence[Event]) -> str:
     """The folder that paths are shown relative to: the checkout root where there is one, else the first cwd."""
     root = next((event.root for event in ordered if event.root), "")
@@ -191,7 +173,7 @@ def troubles(ordered: Sequence[Event], runs: Sequence[CommandRun], base: str) ->
         tool = event.tool
         if event.kind is Kind.TOOL and tool is not None and tool.family != "shell":
             outcome = read_outcome(tool)
-            _note(found, (_called(event, tool, base), False), outcome, event.at, telling=True)
+            _note(found, (called(event, tool, base), False), outcome, event.at, telling=True)
     return tuple(sorted(found.values(), key=lambda trouble: trouble.at.timestamp()))
 
 
@@ -220,53 +202,7 @@ def subagents(ordered: Sequence[Event], *, assistant: bool) -> tuple[Subagent, .
     return tuple(found.values())
 
 
-def stopped(ordered: Sequence[Event], base: str) -> Stopped:
-    """Where the main session stood at the last event."""
-    state = Stopped("idle", ordered[-1].at)
-    ended_turn, hanging = "", dict[str, str]()
-    last: Event | None = None
-    for event in ordered:
-        if event.subagent:
-            continue
-        tool = event.tool
-        if event.kind is Kind.TOOL and tool is not None:
-            hanging.pop(tool.call_id, None)
-            last = event
-        if _interrupts(event):
-            state = replace(state, kind="interrupted", at=event.at, notice="")
-        elif event.kind is Kind.PROMPT:
-            state, hanging, last = Stopped("mid-turn", event.at), {}, None
-        elif event.kind is Kind.PRE_TOOL and tool is not None:
-            hanging[tool.call_id] = _called(event, tool, base)
-            state = replace(state, kind="mid-turn", at=event.at)
-        elif event.kind is Kind.TOOL and tool is not None:
-            late = bool(event.turn) and event.turn == ended_turn
-            state = Stopped(state.kind if late else "mid-turn", event.at)
-        elif event.kind is Kind.TURN_END:
-            ended_turn, hanging = event.turn, {}
-            state = replace(state, kind="complete", at=event.at, notice="")
-        elif event.kind in (Kind.PRE_COMPACT, Kind.POST_COMPACT) and state.kind != "complete":
-            state = replace(state, kind="compaction", at=event.at)
-        elif event.kind is Kind.NOTICE and state.kind == "mid-turn":
-            state = replace(state, notice=fold(event.text))
-    running = next(reversed(hanging.values()), "")
-    if last is None or last.tool is None:
-        return replace(state, running=running)
-    failed = read_outcome(last.tool).failed
-    return replace(state, running=running, tool=_called(last, last.tool, base), tool_failed=failed)
-
-
-def _interrupts(event: Event) -> bool:
-    """True for an event that says that the person stopped the agent."""
-    if event.kind in (Kind.START, Kind.END):
-        return False
-    words = f"{event.name} {event.reason}".casefold()
-    if event.kind is not Kind.TOOL and ("interrupt" in words or "cancel" in event.reason.casefold()):
-        return True
-    return "[Request interrupted by user" in (event.text if event.tool is None else event.tool.error)
-
-
-def _called(event: Event, tool: ToolCall, base: str) -> str:
+def called(event: Event, tool: ToolCall, base: str) -> str:
     """A tool call in a few words: the command, or the tool with its files."""
     if tool.command:
         return fold(tool.command)

@@ -158,9 +158,12 @@ def _without_marks(text: str) -> str:
 def _without_tags(text: str) -> str:
     """Replace the opening sign of tags whose name has a meaning to clients or models."""
     out = list(text)
-    for place, char in enumerate(text):
-        if char in _OPENERS and _is_tag(text[place + 1 : place + 81], after_word=text[place - 1 : place].isalnum()):
-            out[place] = _LESS
+    # From the end, so that a sign before another one sees what became of it.
+    for place in range(len(out) - 1, -1, -1):
+        if out[place] in _OPENERS:
+            after = "".join(out[place + 1 : place + 81])
+            if _is_tag(after, after_word=place > 0 and out[place - 1].isalnum()):
+                out[place] = _LESS
     return "".join(out)
 
 

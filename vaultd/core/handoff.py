@@ -11,23 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vaultd.core import frontmatter
+from vaultd.core.done import command_section, error_section, file_section, test_section
 from vaultd.core.fit import Section, fit
 from vaultd.core.markup import clip, code, escape, fold, size
 from vaultd.core.received import RANKS, Handoff, injected, parse_handoff
 from vaultd.core.session import Digest
 from vaultd.core.told import (
     answer_section,
-    command_section,
     decision_section,
     earlier_section,
-    error_section,
-    file_section,
     prompt_section,
     question_section,
+    report_section,
     step_section,
     stop_section,
     summary_line,
-    test_section,
     when,
 )
 
@@ -77,7 +75,8 @@ def handoff_page(digest: Digest, facts: HandoffFacts) -> str:
         replace(command_section(digest, but=(*tested, *failed)), most=12),
         replace(error_section(digest, resolved=True), title="Errors since resolved", most=4),
         replace(earlier_section(digest), most=6),
-        answer_section(digest),
+        answer_section(digest, 1500),
+        replace(report_section(digest), most=10),
     ]
     changed = [use.path for use in digest.files if use.changed]
     lists = {

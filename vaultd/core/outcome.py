@@ -38,7 +38,7 @@ _TELLING: tuple[tuple[int, bool, re.Pattern[str]], ...] = (
     (90, True, re.compile(rf"E +({_PYTHON}(?:: .*)?)")),
     (85, True, re.compile(r"E +(assert .*)")),
     (88, True, re.compile(r"(error\[E\d+\]: .*)")),
-    (86, True, re.compile(r"(\S+: error TS\d+: .*|\S+ - error TS\d+: .*|error TS\d+: .*)")),
+    (86, True, re.compile(r"((?:\S+:? (?:- )?)?error [A-Z]+\d+: .*)")),
     (84, True, re.compile(r"(\S+?:\d+(?::\d+)?: (?:fatal )?error: .*)")),
     (82, True, re.compile(r"(panic: .*|thread '.*' (?:\(\d+\) )?panicked at .*|Exception in thread .*|Caused by: .*)")),
     (83, True, re.compile(r"(assertion .*failed.*)", re.IGNORECASE)),
@@ -48,7 +48,9 @@ _TELLING: tuple[tuple[int, bool, re.Pattern[str]], ...] = (
         76,
         True,
         re.compile(
-            r"((?:[\w.+-]+: )?(?:(?:error|ERROR|Error): (?!0\b|\(none\)).*|Error [a-z ]{2,40}: .*)|\[ERROR\] .*)"
+            r"((?:[\w./+-]+:(?:\d+:)* ?){0,3}"
+            r"(?:(?:error|ERROR|Error): (?!0\b|\(none\)).*|Error [a-z ]{2,40}(?:\([^)]*\))?: .*)"
+            r"|\[ERROR\] .*|[\w ]{0,20}[Ff]atal error: .*|error Command failed .*|\*\* \(\w+\) .*|\S+:\d+:in .*Error\))"
         ),
     ),
     (
@@ -57,7 +59,8 @@ _TELLING: tuple[tuple[int, bool, re.Pattern[str]], ...] = (
         re.compile(
             r"((?:[\w./+~-]+: )(?:[^:]+: )*.*(?:No such file or directory|command not found|[Pp]ermission denied"
             r"|Is a directory|Not a directory|Read-only file system|Connection refused|No space left on device"
-            r"|Operation not permitted|Directory not empty|File exists)(?: \(os error \d+\))?"
+            r"|Operation not permitted|Directory not empty|File exists|Connection timed out|Connection reset by peer"
+            r"|Network is unreachable|Name or service not known)(?: \(os error \d+\))?"
             r"|\S+: (?:line )?\d+: \S+: not found|zsh: command not found: .*)"
         ),
     ),
@@ -71,7 +74,13 @@ _TELLING: tuple[tuple[int, bool, re.Pattern[str]], ...] = (
     (65, True, re.compile(r"(\S+:\d+: \w+(?:Error|Exception))")),
     (62, False, re.compile(r"((?:Expected|Received|expected|actual|want|got)\b ?[:=] ?.*)")),
     (60, True, re.compile(r"((?:FAILED|FAIL|ERROR) \S.*|FAILED \(.*\)|--- FAIL: .*|not ok \d+.*)")),
-    (58, True, re.compile(r"((?:g?make|ninja)(?:\[\d+\])?: \*\*\* .*|BUILD FAILED.*|FAILURE: .*)")),
+    (59, True, re.compile(r"(Found [1-9]\d* errors?\b.*|.*\([1-9]\d* errors?, \d+ warnings?\).*)")),
+    (59, False, re.compile(r"(\S+:\d+:\d+: [A-Z]+\d+ .*|\d+:\d+ error .*)")),
+    (
+        58,
+        True,
+        re.compile(r"((?:g?make|ninja)(?:\[\d+\])?: \*\*\* .*|BUILD FAILED.*|FAILURE: .*|\W*[Bb]uild failed\b.*)"),
+    ),
     (40, False, re.compile(r"(.*\b(?:error|failed|failure|cannot|can't|denied|refused|not found|invalid)\b.*)", re.I)),
 )
 

@@ -9,6 +9,7 @@ import re
 from enum import Enum, auto
 
 __all__ = [
+    "ASKING",
     "COURTESY",
     "DECIDED",
     "LABELS",
@@ -38,7 +39,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 _QUESTIONS = _words(
     r"""(?<!\w)(?:
       (?:open|unresolved|unanswered|outstanding|remaining|pending)\ (?:questions?|decisions?) | unresolved
-    | questions?(?:\ (?:for|to)\ (?:you|the\ (?:user|person|team)))? | unclear(?:\ points?)?
+    | questions?(?:\ (?:for|to)\ (?:you|the\ (?:user|person|team)))? | (?:still\ )?unclear(?:\ points?|\ to\ me)?
     | decisions?\ (?:needed|required|pending|to\ (?:make|take)) | to\ be\ decided | to\ clarify
     | (?:needs?|waiting\ (?:for|on))\ (?:your|a)\ (?:input|decision|answer)
     | offene\ fragen? | (?:rück)?fragen? | ungeklärt | noch\ zu\ klären
@@ -51,7 +52,7 @@ _DECISIONS = _words(
     r"""(?<!\w)(?:
       (?:(?:key|main|design|technical|architecture|architectural|important|final)\ )*decisions?
         (?:\ (?:made|taken|so\ far|and\ rationale))?
-    | decided | agreed | agreements?
+    | chosen\ (?:approach|option|design|solution) | approach\ (?:chosen|taken) | decided | agreed | agreements?
     | entscheidung(?:en)? | entschieden | beschlossen | beschlüsse?
     | décisions?(?:\ prises?)? | decisi(?:ón|ones)(?:\ tomadas?)? | decision[ei] | decisões
     | 決定(?:事項)? | 决定(?:事项)? | 결정(?:\ 사항)? | решени[ея]
@@ -61,10 +62,13 @@ _DECISIONS = _words(
 _STEPS = _words(
     r"""(?<!\w)(?:
       (?:(?:optional|recommended|suggested|immediate|possible|remaining)\ )?next\ (?:steps?|actions?|up|tasks?)
+    | (?:next|open|missing|tomorrow)(?=\s*[:：.?!]*\s*\Z|\s*[:：]) | up\ next
+    | not\ (?:yet\ )?done(?:\ yet)? | still\ missing
     | what(?:'s|’s|\ is|\ comes)\ next | what(?:'s|’s|\ is)\ (?:still\ )?(?:left|missing|open)(?:\ to\ do)?
     | what\ remains(?:\ to\ be\ done)? | remaining(?:\ (?:work|tasks?|steps?|items?|todos?|issues?))?
     | (?:still\ )?to[-\ ]?dos?(?:\ list)? | (?:still\ )?left\ to\ do | still\ (?:to\ do|open|missing|left)
-    | follow[-\ ]?ups? | (?:pending|outstanding|open)\ (?:tasks?|work|items?|steps?|points?) | pending | action\ items?
+    | follow[-\ ]?ups? | (?:(?:one|an)\ )?(?:pending|outstanding|open)\ (?:tasks?|work|items?|steps?|points?|issues?)
+    | pending | action\ items?
     | nächste[rn]?\ schritte? | als\ nächstes | noch\ (?:zu\ tun|offen) | offene\ (?:punkte|aufgaben) | offen
     | prochaines?\ étapes? | étapes?\ suivantes? | (?:il\ )?reste\ à\ faire | à\ faire
     | próximos?\ pas[os]os? | próximos?\ pasos? | siguientes?\ pasos? | pendientes? | por\ hacer
@@ -103,18 +107,31 @@ DECIDED = _words(
     r"""
       \b(?:we|i|you|(?:the\ )?(?:user|team|person))(?:['’]ve|\ have|['’]d|\ had)?
         (?:\ (?:now|also|already|finally|then|just|both|therefore|deliberately|explicitly))?
-        \ (?:decided|agreed|chose|chosen|settled\ on|opted|picked(?!\ up)|went\ with|ruled\ out|rejected)\b
-    | \bit\ (?:was|is|has\ been)\ (?:decided|agreed)\b
+        \ (?:decided|agreed|chose|chosen|settled\ (?:on|for)|opted|picked(?!\ up)|went\ with|gone\ with|landed\ on
+        |concluded\ that|ruled\ out|rejected)\b
+    | \b(?:i|we)\ (?:kept|left|dropped|switched|moved|replaced|used|chose|made|implemented|wrote|resolved)\b[^?]{3,200}
+        \b(?:because|since|so\ that|instead\ of|rather\ than|in\ favou?r\ of)\b
+    | \b(?:we|i)(?:['’]re|\ are|['’]m|\ am)\ (?:now\ )?
+        (?:dropping|keeping|switching\ to|sticking\ (?:with|to)|choosing)\b
+    | \A\W*(?:i\ |we\ )?(?:switched|moved|migrated)\ from\ .{2,120}\ to\b
+    | \bthe\ plan\ is\ (?:to|that)\b | \A\W*as\ (?:agreed|decided)\b | \b(?:was|were)\ agreed\b
+    | \A\W*(?:from\ now\ on|going\ forward|per\ your\ request|as\ you\ (?:asked|wanted|said|requested)
+        |you\ asked\ for)\b
+    | \A\W*instead\ of\ .{2,120}\b(?:now|we|i)\b
+    | \A\W*(?:please\ )?(?:always|never)\ (?:use|write|commit|push|run|call|return|add|edit|touch|delete)\b
+    | \bfor\ the\ .{2,80}\ (?:i|we)(?:['’]ll|\ will)\ use\b
+    | \bit\ (?:was|is|has\ been)\ (?:decided|agreed|settled)\b | \bmade\ the\ call\ to\b
     | \b(?:the|our|my|final)\ (?:decision|choice)\ (?:is|was)\b
     | \A\W*(?:(?:ok(?:ay)?|yes|no|so|right|alright|good|fine|then|please|and)[,.]?\ )*
         let(?:['’]?s|\ us)\ (?:use|go\ with|keep|stick\ (?:with|to)|stay\ with|not\ |switch\ to|drop|avoid|prefer|adopt
         |store|skip|call\ it|name\ it)\b
     | (?:\A\W*(?:(?:ok(?:ay)?|yes|no|so|please|always)[,.]?\ )*|\b(?:we|i|let['’]?s|we['’]ll|i['’]ll|will|please|must
         |you\ should|,|;)\ )(?:use|pick|choose|prefer|keep|take|store|go\ with|switch\ to|write|return|call|name)\b
-        [^?]{1,200}?\b(?:instead\ of|rather\ than|instead\b|not\ the\b)
+        [^?]{1,200}?\b(?:instead\ of|rather\ than|instead\b|,?\ not\ (?!only|just|yet|sure|all)\w+)
     | \A\W*(?:please\ )?(?:don['’]?t|do\ not|never)\ use\b.{1,160}\buse\b
     | \b(?:we|i)(?:['’]ll|\ will|['’]re|\ are|['’]m|\ am)?(?:\ now)?\ go(?:ing)?\ with\b | \A\W*going\ with\b
-    | \bwe(?:['’]ll|\ will)\ (?:use|stay\ with|stick\ (?:with|to))\b
+    | \bwe(?:['’]ll|\ will)\ (?:use(?!\ the\ following)|store|keep(?!\ (?:an|you|going|in))|stay\ with
+        |stick\ (?:with|to))\b
     | \bwe(?:\ will\ not|\ won['’]?t|['’]re\ not\ going\ to)\ (?:use|support|add|touch|change|migrate|drop|ship)\b
     | \b(?:wir|ich)\ (?:haben|habe|hatten)\b.*\b(?:entschieden|beschlossen|geeinigt)\b
     | \b(?:wir\ (?:nehmen|verwenden|benutzen|nutzen)|nimm|verwende|benutze?)\b.*\b(?:statt|anstatt|anstelle)\b
@@ -137,7 +154,13 @@ UNDECIDED = _words(
 
 STEP = _words(
     r"""
-      \A\W*(?:the\ |my\ |our\ )?next\ step(?:\ is|\ would\ be|\ will\ be|\ for\ )
+      \A\W*(?:the\ |my\ |our\ )?next\ (?:step|thing|task)(?:\ to\ do)?(?:\ is|\ would\ be|\ will\ be|\ for\ )
+    | \A\W*(?:you|we|i)(?:['’]ll|\ will)?(?:\ still|\ also)?\ (?:need|have)\ to\b
+    | \A\W*(?:i|we)\ (?:have\ not|haven['’]t|did\ not|didn['’]t)\ .{2,120}\byet\b | \A\W*you\ should\b
+    | \A\W*(?:the\ )?remaining\ (?:work|steps?|tasks?|items?)\ (?:is|are)\b | \A\W*an?\ follow-?up\ would\ be\b
+    | \bneeds?\ (?:an?\ )?(?:update|fix|review|test|rewrite|documentation|to\ be\ \w+(?:ed|en|ne))\b
+    | \A\W*to\ finish\ (?:this|it|the)\b | \A\W*then\ (?:we|you|i)\ (?:can|should|need\ to)\b
+    | \A\W*what(?:['’]s|\ is)\ (?:still\ )?(?:missing|left|open)\ is\b
     | \A\W*next,?\ (?:i|we)(?:['’]ll|\ will|['’]d|\ would|\ need\ to|\ should|\ have\ to|\ must|\ plan\ to|\ can)\b
     | \A\W*(?:TODO|FIXME)\s*[:—-]\s*\S
     | \b(?:is|are|was|remains?)\ still\ to\ (?:be\ )?(?:do|done|fix(?:ed)?|add(?:ed)?|test(?:ed)?|write|written
@@ -156,6 +179,13 @@ TO_PERSON = _words(
     |faut-il|doit-on|voulez|veux|debemos|quieres|deber[íi]amos)\b | か[?？] | 吗[?？] | 是否"""
 )
 """A question sentence that is meant for the person and not rhetorical."""
+
+ASKING = _words(
+    r"""\A\W*(?:(?:and|or|but|so|also|now),?\ )?(?:can|could|should|shall|may|must|do|does|did|is|are|was|will|would
+    |which|who|whom|whose|where|when|how\ (?:should|many|much|long|often)|what\ (?:should|happens|if|about|kind))\b
+    | \bor\ (?:should|shall|do|is|are)\b"""
+)
+"""A question in the form of one that wants an answer; `why` and `what is` are often followed by it."""
 
 RHETORICAL = _words(r"\W*(?:because|since|yes|no|it\ turns\ out|the\ (?:answer|reason|cause)|weil|parce\ que|porque)\b")
 """What follows a question that its writer answers himself."""

@@ -33,6 +33,7 @@ RANKS = {
     "errors since resolved": 10,
     "asked the person earlier": 11,
     "last answer": 12,
+    "earlier answers": 13,
 }
 """What is kept first when not all fits, by heading."""
 

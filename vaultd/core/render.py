@@ -12,21 +12,18 @@ from datetime import datetime
 
 from vaultd.core import frontmatter
 from vaultd.core.activity import Subagent
+from vaultd.core.done import command_section, error_section, file_section, test_section
 from vaultd.core.fit import Section, capped, written
 from vaultd.core.markup import clip, code, escape, fold
 from vaultd.core.session import Digest
 from vaultd.core.told import (
     answer_section,
-    command_section,
     decision_section,
-    error_section,
-    file_section,
     prompt_section,
     question_section,
     step_section,
     stop_section,
     summary_line,
-    test_section,
     when,
 )
 

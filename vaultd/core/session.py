@@ -14,7 +14,6 @@ from datetime import datetime
 from vaultd.core.activity import (
     CommandRun,
     FileUse,
-    Stopped,
     Subagent,
     TestRun,
     Trouble,
@@ -22,7 +21,6 @@ from vaultd.core.activity import (
     below,
     command_runs,
     file_uses,
-    stopped,
     subagents,
     test_runs,
     tool_calls,
@@ -34,6 +32,7 @@ from vaultd.core.lifecycle import in_order, life, typed
 from vaultd.core.markup import fold, squash
 from vaultd.core.phrases import SMALL_TALK
 from vaultd.core.prose import Mined, headline, is_offer, mine
+from vaultd.core.stopped import Stopped, stopped
 
 __all__ = ["Digest", "Question", "Said", "digest"]
 
@@ -66,7 +65,8 @@ class Digest:
     """One session. Sequences are in time order unless said otherwise; times carry the offset of their event.
 
     `observations` counts distinct event keys, duplicates of other wirings included. `files` are by importance (changed
-    before read, each newest last). `last_answer` is the assistant's last message, `cwd`, `root`, `subdir`, `branch` and
+    before read, each newest last). `last_answer` is the assistant's last message, `earlier_answers` are those of turns
+    before and the summaries of compactions, `cwd`, `root`, `subdir`, `branch` and
     `head` are those of the session's start, `transcript` the newest path reported. For the fields about closing see
     `lifecycle.Life`.
     """
@@ -95,6 +95,7 @@ class Digest:
     questions: tuple[Question, ...]
     next_steps: tuple[Said, ...]
     last_answer: str
+    earlier_answers: tuple[Said, ...]
     stopped: Stopped
     subagents: tuple[Subagent, ...]
     claimed: tuple[str, ...]
@@ -151,6 +152,7 @@ def digest(events: Iterable[Event], *, assistant: bool = True) -> Digest:
     said = _said(ordered, assistant=assistant)
     mined = [mine(one.text) for one in said]
     prompts = tuple(one for one in said if one.by == "person")
+    answers = [one for one in said if one.by == "agent"]
     first = next((event for event in ordered if event.cwd), ordered[0])
     base = base_folder(ordered)
     branch, head = _head(next((event.head for event in ordered if event.head), ""))
@@ -180,7 +182,8 @@ def digest(events: Iterable[Event], *, assistant: bool = True) -> Digest:
         decisions=_decisions(said, mined),
         questions=_questions(said, mined),
         next_steps=_next_steps(said, mined),
-        last_answer=_last_answer(ordered) if assistant else "",
+        last_answer=answers[-1].text if answers else "",
+        earlier_answers=tuple(one for one in said if one.by != "person" and one not in answers[-1:]),
         stopped=stopped(ordered, base),
         subagents=subagents(ordered, assistant=assistant),
         claimed=now.claimed,
@@ -244,16 +247,6 @@ def _questions(said: Sequence[Said], mined: Sequence[Mined]) -> tuple[Question, 
     for question in found:
         newest.setdefault(squash(question.text), question)
     return tuple(reversed(newest.values()))
-
-
-def _last_answer(ordered: Sequence[Event]) -> str:
-    """The assistant's last message of the main session."""
-    for event in reversed(ordered):
-        if event.kind is Kind.TURN_END and not event.subagent:
-            text = without_history(event.text).strip()
-            if text:
-                return text
-    return ""
 
 
 def _subdir(first: Event) -> str:

@@ -5,37 +5,32 @@ Every raw text is escaped or stands in a code span, on one line, cut before it w
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from datetime import datetime
 
-from vaultd.core.activity import CommandRun, Stopped, TestRun, Trouble
+from vaultd.core.blocks import plain, sentences
 from vaultd.core.fit import Section
-from vaultd.core.markup import clip, code, escape, fold, size, squash
+from vaultd.core.markup import clip, code, escape, size, squash
 from vaultd.core.phrases import SMALL_TALK
-from vaultd.core.prose import plain, prose, sentences, statements
+from vaultd.core.prose import prose, statements
 from vaultd.core.session import Digest, Question, Said
+from vaultd.core.stopped import Stopped
 
 __all__ = [
     "answer_section",
-    "command_section",
     "decision_section",
     "earlier_section",
-    "error_section",
-    "file_section",
     "prompt_section",
     "question_section",
+    "report_section",
     "step_section",
     "stop_section",
     "summary_line",
-    "test_section",
     "when",
 ]
 
-_NAME_BYTES = 160
 _ENTRY_BYTES = 400
-_SOURCE_BYTES = 240
-_MOST_NAMES = 8
+_SHORT = 20  # letters
 _CLOSED = {
     "dead": "its process was gone, no end was reported",
     "quiet": "nothing was heard for a long time, no end was reported",
@@ -81,47 +76,6 @@ def prompt_section(digest: Digest, *, small_talk: bool = True) -> Section:
     return Section("Asked", tuple(items), floor=2, patient=True, keep="ends")
 
 
-def file_section(digest: Digest, title: str = "Files") -> Section:
-    """Files with what was done to them, changed ones first, newest first among them."""
-    changed = [use for use in reversed(digest.files) if use.changed]
-    read = [use for use in reversed(digest.files) if not use.changed]
-    items = [f"- {code(clip(use.path, _NAME_BYTES))} ({', '.join(_past(use.actions))})" for use in (*changed, *read)]
-    return Section(title, tuple(items), floor=4)
-
-
-def command_section(digest: Digest, *, but: Sequence[str] = ()) -> Section:
-    """Commands by their newest run, newest last, except those in `but`; how often each ran and what is known of it."""
-    runs: dict[str, CommandRun] = {}
-    for run in digest.commands:
-        runs.pop(run.text, None)
-        runs[run.text] = run
-    times = Counter(run.text for run in digest.commands)
-    items = []
-    for text, run in runs.items():
-        if text in but:
-            continue
-        notes = [run.result] if run.result else []
-        if run.outcome.suite is not None and run.outcome.suite.counts:
-            notes.append(run.outcome.suite.counts)
-        if times[text] > 1:
-            notes.append(f"{times[text]} runs")
-        items.append(f"- {code(clip(text, _ENTRY_BYTES))}" + (f": {', '.join(notes)}" if notes else ""))
-    return Section("Commands", tuple(items), keep="last")
-
-
-def test_section(digest: Digest) -> Section:
-    """The newest test run of each command, with the failing tests by name, newest last; failed ones stay longest."""
-    numbers = range(len(digest.tests))
-    wanted = sorted(numbers, key=lambda number: (digest.tests[number].suite.verdict != "failed", -number))
-    return Section("Tests", tuple(_test(run) for run in digest.tests), floor=2, wanted=tuple(wanted))
-
-
-def error_section(digest: Digest, *, resolved: bool | None = None) -> Section:
-    """Errors with the lines that say so, newest last; only resolved or unresolved ones when asked."""
-    items = [_trouble(one) for one in digest.errors if resolved is None or one.resolved is resolved]
-    return Section("Errors", tuple(items), floor=3, keep="last")
-
-
 def decision_section(digest: Digest, each: int = _ENTRY_BYTES) -> Section:
     """Decisions as they were said, newest last."""
     return Section("Decisions", tuple(_entry(said, each) for said in digest.decisions), floor=3, keep="last")
@@ -154,15 +108,26 @@ def stop_section(digest: Digest) -> Section:
     return Section("Where it stopped", tuple(f"- {line}" for line in _stop_lines(digest)), floor=3)
 
 
+def report_section(digest: Digest, each: int = 280) -> Section:
+    """How the assistant's earlier messages and the summaries of compactions begin, newest last; not the very short."""
+    shown = _shown(digest)
+    items = []
+    for one in digest.earlier_answers:
+        told = (_unshown(statement, shown) for statement in statements(one.text))
+        text = clip(" / ".join(part for part in told if part), each)
+        if len(squash(text)) > _SHORT:
+            items.append(f"- {_moment(one.at, digest)} {escape(text)}")
+    return Section("Earlier answers", tuple(items), keep="last")
+
+
 def answer_section(digest: Digest, most: int = 900) -> Section:
     """What else the assistant's last message said, from its start, as far as it fits in `most` bytes."""
-    said: tuple[Said | Question, ...] = (*digest.decisions, *digest.next_steps, *digest.questions)
-    shown = {squash(one.text) for one in said}
+    shown = _shown(digest)
     items: list[str] = []
     left = most
     for statement in statements(digest.last_answer):
-        text = " ".join(one for one in sentences(statement) if not _in(shown, one))
-        if not squash(text) or squash(statement) in shown:
+        text = _unshown(statement, shown)
+        if not squash(text):
             continue
         if size(text) > left:
             if left > 80:
@@ -204,32 +169,6 @@ def _state(stopped: Stopped) -> str:
     }.get(stopped.kind, "Nothing was asked and nothing was done.")
 
 
-def _trouble(one: Trouble) -> str:
-    """A failure: its source, what is known of it, and below it the lines that say so."""
-    notes = [f"exit {one.exit_code}"] if one.exit_code else []
-    if one.times > 1:
-        notes.append(f"{one.times} times")
-    if one.resolved:
-        notes.append("a later run succeeded")
-    head = f"- {code(clip(one.source, _SOURCE_BYTES))}" + (f": {', '.join(notes)}" if notes else "")
-    return "\n".join((head, *(f"  - {code(line)}" for line in one.lines)))
-
-
-def _test(run: TestRun) -> str:
-    """A test run: command, verdict, numbers, failing tests."""
-    counts = f", {run.suite.counts}" if run.suite.counts else ""
-    verdict = run.suite.verdict if run.suite.verdict != "unknown" else "no verdict printed"
-    head = f"- {code(clip(run.command, _SOURCE_BYTES))}: {run.suite.runner}, {verdict}{counts}"
-    return "\n".join((head, *_names(run.suite.failing)))
-
-
-def _names(failing: Sequence[str]) -> list[str]:
-    """Failing tests by name, and how many more there are."""
-    lines = [f"  - failing: {code(clip(name, _NAME_BYTES))}" for name in failing[:_MOST_NAMES]]
-    more = len(failing) - _MOST_NAMES
-    return [*lines, f"  - … and {more} more"] if more > 0 else lines
-
-
 def _entry(said: Said, each: int) -> str:
     """Something said; marked where the person said it."""
     person = " (the person)" if said.by == "person" else ""
@@ -259,6 +198,19 @@ def _lead(text: str, limit: int) -> str:
     return f"{kept} …" if kept and size(kept) > limit // 2 else clip(line, limit)
 
 
+def _shown(digest: Digest) -> Set[str]:
+    """What other sections say already, as `squash` sees it."""
+    said: tuple[Said | Question, ...] = (*digest.decisions, *digest.next_steps, *digest.questions)
+    return {squash(one.text) for one in said}
+
+
+def _unshown(statement: str, shown: Set[str]) -> str:
+    """The sentences of a statement that no other section shows."""
+    if squash(statement) in shown:
+        return ""
+    return " ".join(one for one in sentences(statement) if not _in(shown, one))
+
+
 def _in(shown: Set[str], text: str) -> bool:
     """True when `text` (perhaps behind a label) is among what is shown already."""
     look = squash(text)
@@ -273,12 +225,6 @@ def _quoted(text: str) -> str:
 def _moment(at: datetime, digest: Digest) -> str:
     """A time within the session: the hour, and the day where it is not the first one."""
     return f"{at:%H:%M}" if at.date() == digest.started.date() else f"{at:%m-%d %H:%M}"
-
-
-def _past(actions: Sequence[str]) -> list[str]:
-    """What was done to a file, in the past; that it was read is said only of one that was not changed."""
-    words = {"edit": "edited", "create": "created", "delete": "deleted"}
-    return [words.get(action, fold(action)) for action in actions if action != "read" or len(actions) == 1]
 
 
 def _counted(number: int, word: str, plural: str = "") -> str:
