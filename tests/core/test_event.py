@@ -103,4 +103,5 @@ def test_events_are_ordered_by_time_in_any_zone_then_file_time_then_name() -> No
         event(elsewhere, 2, "1-b"),
         event(noon + timedelta(microseconds=1)),
     ]
-    assert sorted(wanted[::-1], key=lambda e: e.order) == wanted
+    wanted_from_the_end = wanted[::-1]
+    assert sorted(wanted_from_the_end, key=lambda e: e.order) == wanted
