@@ -1,8 +1,8 @@
 """Settings and places: the only module that reads the environment and configuration files.
 
 `load()` is called once by the command line; everything below it is passed down as values. Two files are read:
-`~/.config/vaultd/config.toml` (this machine's) and `<vault>/vaultd.toml` (travels with the vault; the vault's value wins
-where both may set a key). All problems are reported together.
+`~/.config/vaultd/config.toml` (this machine's) and `<vault>/vaultd.toml` (travels with the vault; its value wins where
+both set a key). All problems are reported together.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ def current_environment() -> dict[str, str]:
 
 
 def places(environ: Mapping[str, str]) -> Places:
-    """Where things are for a given environment. UsageError when there is no home folder at all."""
+    """Where things are for an environment; blank and relative XDG variables are none. UsageError without a home."""
     home = environ.get("HOME") or environ.get("USERPROFILE") or ""
-    if not home:
-        raise UsageError("HOME is not set. Set it, or run vaultd as a user who has a home folder.")
+    if not os.path.isabs(home):  # noqa: PTH117  # text that may be empty
+        raise UsageError("HOME names no folder. Set it, or run vaultd as a user who has a home folder.")
     base = Path(home)
 
     def under(name: str, default: str) -> Path:
@@ -134,11 +134,6 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
     problems: list[str] = []
     for path in (where.settings, root / "vaultd.toml"):
         values.update(_read(path, problems))
-    rules = Rules()
-    try:
-        rules = Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow"))
-    except UsageError as error:
-        problems.append(str(error))
     if problems:
         raise UsageError("Settings are wrong:\n  " + "\n  ".join(problems) + "\nMend these lines and run it again.")
     return Config(
@@ -148,26 +143,31 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
         environ=env,
         command=_own_command(),
         assistant=bool(values.get("capture.assistant", True)),
-        ignore_paths=_texts(values, "capture.ignore_paths"),
-        rules=rules,
+        ignore_paths=tuple(_at_home(pattern, where) for pattern in _texts(values, "capture.ignore_paths")),
+        rules=Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow")),
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),
     )
 
 
 def vault_path(given: str | None, env: Mapping[str, str], where: Places) -> Path:
-    """The vault's path, absolute: `given`, VAULTD_VAULT, the pointer file, `~/vaultd`."""
-    text = given or env.get("VAULTD_VAULT", "").strip()
-    if not text:
-        try:
-            text = where.pointer.read_text("utf-8").split("\n", 1)[0].strip()
-        except (OSError, UnicodeDecodeError):
-            text = ""
-    if not text:
-        return where.home / "vaultd"
-    if text == "~" or text.startswith("~/"):
-        return where.home / text[2:]
-    return Path(os.path.abspath(text))  # noqa: PTH100  # Path.resolve would follow a link that the person chose to name
+    """The vault's path, absolute: `given`, VAULTD_VAULT, the first line of the pointer file, `~/vaultd`.
+
+    A blank one is none. What the file names is relative to the home folder, what the others name to the working one.
+    """
+    for text in (given, env.get("VAULTD_VAULT")):
+        if text and text.strip():
+            return Path(os.path.abspath(_at_home(text, where)))  # noqa: PTH100  # keeps a link that the person named
+    try:
+        line = where.pointer.read_bytes().split(b"\n", 1)[0].removesuffix(b"\r")
+    except OSError:
+        line = b""
+    return where.home / (_at_home(os.fsdecode(line), where) if line.strip() else "vaultd")
+
+
+def _at_home(path: str, where: Places) -> str:
+    """A path or pattern with a leading `~` written out."""
+    return f"{where.home}{path[1:]}" if path == "~" or path.startswith("~/") else path
 
 
 def _own_command() -> str:
@@ -179,12 +179,10 @@ def _own_command() -> str:
 def _read(path: Path, problems: list[str]) -> dict[str, object]:
     """The known keys of one file, flat (`section.key`); problems are added to the list."""
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+        tables = tomllib.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    except NotADirectoryError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         problems.append(f"{path}: {error}")
         return {}
     found: dict[str, object] = {}
@@ -194,15 +192,30 @@ def _read(path: Path, problems: list[str]) -> dict[str, object]:
             continue
         for name, value in table.items():
             key = f"{section}.{name}"
-            info = KEYS.get(key)
-            if info is None:
-                problems.append(f"{path}: unknown key `{key}`; known are {', '.join(KEYS)}")
-            elif type(value) is not info.type or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-                word = "a list of texts" if info.type is list else "true or false"
-                problems.append(f"{path}: `{key}` must be {word}")
-            else:
+            flaws = _flaws(key, value)
+            problems.extend(f"{path}: {flaw}" for flaw in flaws)
+            if not flaws:
                 found[key] = value
     return found
+
+
+def _flaws(key: str, value: object) -> list[str]:
+    """What is wrong with a setting, in words."""
+    info = KEYS.get(key)
+    if info is None:
+        return [f"unknown key `{key}`; known are {', '.join(KEYS)}"]
+    if type(value) is not info.type or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
+        return [f"`{key}` must be {'a list of texts' if info.type is list else 'true or false'}"]
+    entries = [str(entry) for entry in value] if isinstance(value, list) else []
+    if any(not entry.strip() for entry in entries):
+        return [f"`{key}` has a blank entry"]
+    flaws = []
+    for pattern in entries if key == "sanitize.extra_patterns" else ():
+        try:
+            Rules.compile([pattern])
+        except UsageError as error:
+            flaws.append(f"`{key}`: {error}")
+    return flaws
 
 
 def _texts(values: Mapping[str, object], key: str) -> tuple[str, ...]:
