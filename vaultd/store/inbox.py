@@ -143,7 +143,10 @@ class Inbox:
             return []
         for entry in entries:
             try:
-                if not entry.is_file(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_mtime > before:
+                if not entry.is_file(follow_symlinks=False):
+                    continue
+                state = entry.stat(follow_symlinks=False)
+                if state.st_mtime > before or state.st_nlink > 1:  # with a second name in `new` it was delivered
                     continue
                 with open(entry.path, "rb") as file:
                     head = file.read(64 * 1024).partition(b"\n\n")[0]
