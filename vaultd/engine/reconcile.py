@@ -14,6 +14,7 @@ from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.engine.stores import Stores
+from vaultd.store import fs
 from vaultd.store.fs import Lock, revision
 from vaultd.store.index import Drop, Index, IndexDoc, Put
 from vaultd.store.vault import PageStat
@@ -21,6 +22,7 @@ from vaultd.store.vault import PageStat
 __all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
 
 _CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
+_LITTER_S = 60.0  # a temporary file this old in the index's folder was left by a crash: who writes holds the lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Reconcile:
         if not lock.acquire(blocking=blocking):
             return False
         try:
+            places, now = self._stores.config.places, self._stores.clock().timestamp()
+            fs.sweep_temps(places.index(self._stores.vault.root), _LITTER_S, now)
             if self._index.doubt:
                 self.make_anew(progress)
                 return True
