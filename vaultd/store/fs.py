@@ -7,6 +7,7 @@ remove it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -70,15 +71,24 @@ def temp_beside(path: Path, data: bytes, *, mode: int = 0o666, sync: bool) -> Pa
 
     A crash leaves a temp name, perhaps half written: litter. On an error nothing is left.
     """
-    temp = path.with_name(f"{TEMP_PREFIX}{secrets.token_hex(8)}")
+    return Path(_new_file(os.fspath(path.parent), data, mode, sync))
+
+
+def _new_file(folder: str, data: bytes, mode: int, sync: bool, name: Path | str | None = None) -> str:
+    """`temp_beside`; with `name` the file takes that over. On text: it is done for each of thousands of events."""
+    temp = f"{folder}/{TEMP_PREFIX}{secrets.token_hex(8)}"
     handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        with open(handle, "wb", buffering=0) as file:
+        try:
             view = memoryview(data)
             while view:
-                view = view[file.write(view) :]
+                view = view[os.write(handle, view) :]
             if sync:
                 os.fsync(handle)
+        finally:
+            os.close(handle)
+        if name is not None:
+            replace(temp, name)
     except BaseException:
         remove(temp)
         raise
@@ -103,29 +113,26 @@ def publish(path: Path, data: bytes, *, sync: bool = True, sync_name: bool = Tru
         sync_folder(path.parent)
 
 
-def write_private(path: Path, data: bytes, *, sync: bool = False, mode: int = 0o600) -> None:
+def write_private(path: Path | str, data: bytes, *, sync: bool = False, mode: int = 0o600) -> None:
     """Replace a file that is vaultd's alone, whole; missing parents are made for the owner only. Last writer wins.
 
     Crash after: the temp file: litter, the old content stands. The rename: the new content stands; without `sync` a
     power cut may bring the old one back.
     """
-    make_folder(path.parent, mode=0o700, sync=sync)
-    temp = temp_beside(path, data, mode=mode, sync=sync)
-    try:
-        replace(temp, path)
-    except BaseException:
-        remove(temp)
-        raise
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 - on text
+    if not os.path.isdir(folder):  # noqa: PTH112 - on text
+        make_folder(Path(folder), mode=0o700, sync=sync)
+    _new_file(folder, data, mode, sync, path)
     if sync:
-        sync_folder(path.parent)
+        sync_folder(Path(folder))
 
 
-def replace(src: Path, dst: Path) -> None:
+def replace(src: Path | str, dst: Path | str) -> None:
     """One rename that takes over the name `dst`, whatever it holds. For files of ours and checked pages only.
 
     Atomic: a crash leaves either both names as they were or `dst` holding what was `src`.
     """
-    src.replace(dst)
+    os.replace(src, dst)  # noqa: PTH105 - on text
 
 
 def move(src: Path, dst: Path, *, sync: bool = False) -> None:
@@ -163,9 +170,10 @@ def exchange(first: Path, second: Path) -> bool:
     return True
 
 
-def remove(path: Path, missing_ok: bool = True) -> None:
+def remove(path: Path | str, missing_ok: bool = True) -> None:
     """Remove one name; a crash leaves it or not."""
-    path.unlink(missing_ok=missing_ok)
+    with contextlib.suppress(*[FileNotFoundError] * missing_ok):
+        os.unlink(path)  # noqa: PTH108 - on text
 
 
 def remove_tree(path: Path) -> None:
@@ -229,29 +237,22 @@ def sweep_temps(folder: Path, older_than_s: float, now: float) -> int:
     `.git`, `.vaultd` and symlinked folders below it are not entered. Names that may hold a person's text
     (`SWAP_PREFIX`) are left: store/rescue.py looks at those. Files that vanish meanwhile are no error.
     """
-    count = 0
-    for temp in temps(folder, older_than_s, now):
-        if not temp.name.startswith(SWAP_PREFIX):
-            remove(temp)
-            count += 1
-    return count
+    litter = [temp for temp in temps(folder, older_than_s, now) if not temp.name.startswith(SWAP_PREFIX)]
+    for temp in litter:
+        remove(temp)
+    return len(litter)
 
 
 def temps(folder: Path, older_than_s: float, now: float) -> Iterator[Path]:
     """All temp files under `folder` that old; the same bounds as `sweep_temps`."""
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in (".git", ".vaultd")]
-        for name in names:
-            if not name.startswith(TEMP_PREFIX):
-                continue
-            path = Path(parent, name)
-            try:
+        for path in (Path(parent, name) for name in names if name.startswith(TEMP_PREFIX)):
+            with contextlib.suppress(FileNotFoundError):
                 found = path.lstat()
-            except FileNotFoundError:
-                continue
-            # A retired page keeps its old mtime; the ctime is that of the exchange.
-            if stat.S_ISREG(found.st_mode) and max(found.st_mtime, found.st_ctime) <= now - older_than_s:
-                yield path
+                # A retired page keeps its old mtime; the ctime is that of the exchange.
+                if stat.S_ISREG(found.st_mode) and max(found.st_mtime, found.st_ctime) <= now - older_than_s:
+                    yield path
 
 
 @functools.cache
@@ -265,9 +266,7 @@ def _link(temp: Path, path: Path) -> None:
     try:
         os.link(temp, path, follow_symlinks=False)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if not _rename2(temp, path, _RENAME_NOREPLACE):
+        if error.errno not in _NO_LINKS or not _rename2(temp, path, _RENAME_NOREPLACE):
             raise
 
 
