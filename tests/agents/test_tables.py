@@ -16,6 +16,7 @@ from tests.agents.recorded import an
 from vaultd.agents import load_agents, render
 from vaultd.agents.tables import parse_agent
 from vaultd.core.event import Kind
+from vaultd.core.sanitize import redact
 
 FOLDER = Path(vaultd.agents.__file__).parent
 
@@ -57,7 +58,7 @@ def test_a_clamped_event_asks_for_no_more_than_it_gets() -> None:
 
 
 def test_the_output_of_a_session_start_is_one_line_of_json() -> None:
-    printed = render("session-start-json", 'Überblick "x"\nzwei')
+    printed = render("session-start-json", redact('Überblick "x"\nzwei'))
     assert printed.endswith(b"\n") and printed.count(b"\n") == 1
     assert json.loads(printed) == {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": 'Überblick "x"\nzwei'}

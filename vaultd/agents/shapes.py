@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from vaultd.core.prepared import Prepared
+from vaultd.core.sanitize import Clean
+
 __all__ = ["render"]
 
 
-def render(shape: str, context: str) -> bytes:
+def render(shape: str, context: Clean) -> Prepared:
     """The exact bytes that a hook prints to put `context` before the model. KeyError for a shape nobody knows."""
-    return _SHAPES[shape](context)
+    return Prepared(_SHAPES[shape](context))
 
 
 def _session_start_json(context: str) -> bytes:

@@ -1,8 +1,8 @@
 """Offers: which handoff a session that starts in a folder may claim, prepared as files for the hook.
 
-For each checkout of a project seen on this machine, and in it for the root and each folder that an open handoff names, the
-best eligible handoff is chosen: one made by hand before automatic ones, a final one before a provisional one whose client
-lives, then the newest. A handoff is eligible in its own folder and below.
+For each checkout of a project seen on this machine, and in it for the root and each folder that an open handoff names,
+the best eligible handoff is chosen: one made by hand before automatic ones, a final one before a provisional one whose
+client lives, then the newest. A handoff is eligible in its own folder and below, but not in another project's checkout.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from datetime import datetime
 from types import MappingProxyType
 
 from vaultd.agents import Agent, render
+from vaultd.core.checkout import below
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import injected, parse_handoff
 from vaultd.core.ids import Sid
 from vaultd.core.observation import Observation
-from vaultd.core.sanitize import redact
+from vaultd.core.sanitize import line, redact
 from vaultd.engine.handoffs import Entry, Handoffs
 from vaultd.engine.lifecycle import alive, last_client
 from vaultd.engine.projects import Project
@@ -31,6 +32,7 @@ Fresh = Mapping[SessionName, Sequence[Observation]]
 """Observations by session that were not filed yet."""
 
 _NOTHING: Fresh = MappingProxyType({})
+_ORIGIN_BYTES = 1_024
 _UNKNOWN_CLIENT_SETTLE_S = 60  # a client that no hook could see: wait longer than for one known to hide
 
 
@@ -84,9 +86,14 @@ class Offers:
         entries = self._handoffs.entries(project.folder, "open")
         candidates = [c for e in entries if (c := self._candidate(e, fresh)) is not None]
         outbox, offered = self._stores.outbox, set()
+        others = {c for p in self._stores.projects.known() if p.id != project.id for c in self._checkouts(p)}
         for checkout in self._checkouts(project):
-            subdirs = {""} | {_subdir(c.entry) for c in candidates}
-            for subdir in outbox.offered(checkout) - subdirs:
+            inner = [rest for other in others if (rest := below(other, checkout))]
+            wanted = {""} | {_subdir(c.entry) for c in candidates}
+            subdirs = {
+                s for s in wanted if outbox.takes(checkout, s) and not any(below(s, i) is not None for i in inner)
+            }
+            for subdir in outbox.offered(checkout, others) - subdirs:
                 outbox.withdraw(checkout, subdir)
             for subdir in subdirs:
                 eligible = [c for c in candidates if _eligible(c.entry, subdir)]
@@ -119,7 +126,7 @@ class Offers:
         claim = Claim(
             open_path=str(vault.root / entry.path),
             accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md"),
-            origin=candidate.origin,
+            origin=line(candidate.origin, _ORIGIN_BYTES, rules),
             owner=candidate.owner,
             not_before=candidate.not_before,
         )
@@ -130,12 +137,13 @@ class Offers:
         origin = entry.text("from_session")
         if not entry.provisional:
             return _Candidate(entry, origin, "0", 0)
-        sid = Sid(entry.id.partition("-g")[0])
         agent = self._stores.agents.get(entry.text("from_agent"))
-        name = SessionName(entry.text("from_agent"), sid)
+        if agent is None:
+            return _Candidate(entry, origin, "0", 0)
+        name = SessionName(agent.id, Sid(entry.id.partition("-g")[0]))
         known = [*self._stores.inbox.observations(name), *fresh.get(name, [])]
         events = sorted((o.event for o in known), key=lambda e: e.order)
-        if agent is None or not events:
+        if not events:
             return _Candidate(entry, origin, "0", 0)
         client = last_client(events)
         if client is not None and agent.client.hook_process_is_client:
@@ -154,7 +162,7 @@ class Offers:
 
     def _checkouts(self, project: Project) -> set[str]:
         """Absolute main checkout paths of a project that were seen on this machine."""
-        return {c for c in (project.main, *project.checkouts) if c.startswith("/") and "@vaultd" not in c}
+        return {c for c in (project.main, *project.checkouts) if self._stores.outbox.takes(c)}
 
 
 def _subdir(entry: Entry) -> str:
