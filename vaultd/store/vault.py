@@ -187,10 +187,7 @@ class Vault:
             return Gone(rel)
         if page.revision != expected:
             return Diverged(rel)
-        eol = b"\r\n" if b"\r\n" in page.data[:4096] else b"\n"
-        added = text.encode().replace(b"\r\n", b"\n").removesuffix(b"\n").replace(b"\n", eol) + eol
-        head = page.data if not page.data or page.data.endswith(b"\n") else page.data + eol
-        return self._swap(rel, head + added, expected)
+        return self._swap(rel, _appended(page.data, text), expected)
 
     def revise(
         self,
@@ -212,7 +209,7 @@ class Vault:
             parts = frontmatter.split(data)
             data = b"".join(parts[:-1]) + body.encode()
         if addition is not None:
-            data = data + (b"" if data.endswith(b"\n") else b"\n") + addition.encode()
+            data = _appended(data, addition)
         return Written(page.path, page.revision) if data == page.data else self._swap(page.path, data, page.revision)
 
     def move(self, rel_from: str, rel_to: str) -> Moved | Exists | Gone:
@@ -298,3 +295,10 @@ class Vault:
         kept = [beside for beside in batch.kept if beside.name.startswith(f"{path.stem} (kept ")]
         folder = rel.rpartition("/")[0]
         return Diverged(rel, f"{folder}/{kept[-1].name}".lstrip("/") if kept else None)
+
+
+def _appended(data: bytes, text: Clean) -> bytes:
+    """A page with lines added, in its own kind of line ends; its last line is closed if need be."""
+    eol = b"\r\n" if b"\r\n" in data[:4096] else b"\n"
+    added = text.encode().replace(b"\r\n", b"\n").removesuffix(b"\n").replace(b"\n", eol) + eol
+    return (data if not data or data.endswith(b"\n") else data + eol) + added
