@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vaultd.errors import VaultdError
 from vaultd.agents import load_agents
 from vaultd.cli.main import COMMANDS, command_module
 from vaultd.config import KEYS
 from vaultd.core.event import Kind
 from vaultd.core.keys import PAGE_KEYS
+from vaultd.errors import VaultdError
 
 README = Path(__file__).parent.parent / "README.md"
 MARK = re.compile(r"(<!-- table:(?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -28,11 +28,10 @@ LEVELS = {
     "errors": 0,
 }
 
-CORE_MAY_IMPORT = frozenset(
-    "__future__ array base64 bisect collections contextlib dataclasses datetime enum functools hashlib html itertools json "
-    "math operator pathlib posixpath re shlex string textwrap tomllib types typing unicodedata urllib yaml "
-    "markdown_it".split()
-)  # of pathlib only the pure paths
+_MAY = """__future__ array base64 bisect collections contextlib dataclasses datetime enum functools hashlib html
+itertools json math operator pathlib posixpath re shlex string textwrap tomllib types typing unicodedata urllib yaml
+markdown_it"""
+CORE_MAY_IMPORT = frozenset(_MAY.split())  # of pathlib only the pure paths
 
 ONLY_IN = {
     "whoosh": {"store/index.py"},

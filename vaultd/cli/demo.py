@@ -45,7 +45,7 @@ class Demo:
         self._environ = self._environment()
 
     def play(self, *, keep: bool) -> int:
-        """Play all steps; 0 when the word arrived everywhere, else 1. The daemon is gone afterwards, the folder unless kept."""
+        """Play all steps; 0 if the word arrived everywhere, else 1. The daemon is gone then, the folder unless kept."""
         process: Process | None = None
         stores: Stores | None = None
         try:

@@ -22,7 +22,7 @@ _STOP_S = 20.0
 
 
 def start_daemon(stores: Stores) -> tuple[Process, bool]:
-    """The running daemon, and whether it was started now. VaultdError with the end of its log when it does not come up."""
+    """The running daemon, and whether it was started now. VaultdError with the end of its log when none comes up."""
     running = daemon_process(stores)
     if running is not None:
         return running, False
@@ -59,7 +59,8 @@ def stop_daemon(stores: Stores) -> int:
     while alive(running):
         if time.monotonic() > deadline:
             raise HeldError(
-                f"The daemon (pid {running.pid}) still works after {_STOP_S:.0f} s. Try again, or kill it: no event is lost."
+                f"The daemon (pid {running.pid}) still works after {_STOP_S:.0f} s. "
+                "Try again, or kill it: no event is lost."
             )
         pause.wait(0.05)
     return running.pid

@@ -1,7 +1,7 @@
 """Handoffs: the folder is the state (`open`, `accepted`, `expired`), a change of state is one rename.
 
-A hook that claims has its event, with `offered=<id>`, in `inbox/tmp` before it renames the page, and takes it away last: so
-a claim whose hook died before it printed can be told from a page that a person dragged there.
+A hook that claims has its event, with `offered=<id>`, in `inbox/tmp` before it renames the page, and takes it away
+last: so a claim whose hook died before it printed can be told from a page that a person dragged there.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Handoffs:
     def publish(self, place: Project, handoff_id: str, text: Clean, *, final: bool, cwd: str) -> Published:
         """Make an automatic handoff, or bring the open one of this id up to date; an accepted or expired one stays.
 
-        A final one expires older automatic ones of the same checkout folder, and every new one its own session's earlier
-        generations.
+        A final one expires older automatic ones of the same checkout folder, and every new one its own session's
+        earlier generations.
         """
         done = Published()
         entry = next((e for e in self.entries(place.folder) if e.id == handoff_id), None)
@@ -235,14 +235,15 @@ class Handoffs:
         self._move(entry, "expired", done)
 
     def _reopen(self, entry: Entry, done: Published) -> None:
-        """Move an accepted handoff back to open, then clear by whom it was accepted. After a crash between the two it is
-        open and still says so; doing it again ends it.
+        """Move an accepted handoff back to open, then clear by whom it was accepted. After a crash between the two it
+        is open and still says so; doing it again ends it.
         """
         opened = self._move(entry, "open", done) if entry.state == "accepted" else entry
         page = self._stores.vault.read(opened.path) if opened is not None else None
-        if page is not None and entry.text("accepted_by"):
-            if isinstance(self._stores.vault.revise(page, {"accepted_by": None, "accepted_at": None}), Written):
-                done.written.add(page.path)
+        if page is None or not entry.text("accepted_by"):
+            return
+        if isinstance(self._stores.vault.revise(page, {"accepted_by": None, "accepted_at": None}), Written):
+            done.written.add(page.path)
 
     def _move(self, entry: Entry, state: str, done: Published) -> Entry | None:
         """Rename a handoff into another state's folder; None when it is gone, or one of its name is there already."""

@@ -1,7 +1,7 @@
 """History: what vaultd wrote and what a person edited become git commits.
 
-Commits name exact paths and never take what a person staged. Nothing waits for them: a page is durable before. When many
-pages are gone at once, nothing is committed until the person says that they meant it.
+Commits name exact paths and never take what a person staged. Nothing waits for them: a page is durable before. When
+many pages are gone at once, nothing is committed until the person says that they meant it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class History:
         if self._quiet_since is None or self._quiet_since[0] != state:
             self._quiet_since = (state, now)
         newest = max((mtime for _, mtime in state), default=0) / 1e9
-        quiet = now - max(self._quiet_since[1] if not newest else newest, 0.0)
+        quiet = now - max(newest if newest else self._quiet_since[1], 0.0)
         if (at_once or quiet >= EDIT_QUIET_S) and not self._held(done):
             self._commit(changed, _edit_message(changed), done)
         return done

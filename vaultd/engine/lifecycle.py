@@ -1,8 +1,8 @@
 """Closing sessions that nobody closed: the client is gone, or nothing was heard for half an hour.
 
-A close is an event like any other: a `@close` file in the inbox, so that what follows from it survives a crash. A client
-counts as gone when its process, seen by a hook on this boot, is no longer there (pid and start time). A session whose
-client was never seen is closed by quiet time, and so is one from before a reboot.
+A close is an event like any other: a `@close` file in the inbox, so that what follows from it survives a crash. A
+client counts as gone when its process, seen by a hook on this boot, is no longer there (pid and start time). A session
+whose client was never seen is closed by quiet time, and so is one from before a reboot.
 """
 
 from __future__ import annotations

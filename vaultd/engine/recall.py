@@ -76,8 +76,9 @@ def search(
 ) -> Answer:
     """Answer a query for a project (id), or for the whole vault when `project` is None.
 
-    Pages that the index does not know are indexed first, unless there are many and a daemon is at it. A project's answer
-    keeps `_global` and pages outside all projects apart. No query is an error; a query without a word has no hits.
+    Pages that the index does not know are indexed first, unless there are many and a daemon is at it. A project's
+    answer keeps `_global` and pages outside all projects apart. No query is an error; a query without a word has no
+    hits.
     """
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}.")
@@ -134,9 +135,9 @@ def find_page(stores: Stores, name: str) -> str:
     session's id. NotFoundError, UsageError when several pages fit.
     """
     for path in (name, f"{name}.md"):
-        if path.endswith(".md") and not path.startswith("/") and ".." not in PurePosixPath(path).parts:
-            if stores.vault.read(path) is not None:
-                return path
+        plain = path.endswith(".md") and not path.startswith("/") and ".." not in PurePosixPath(path).parts
+        if plain and stores.vault.read(path) is not None:
+            return path
     wanted = PurePosixPath(name).name.removesuffix(".md").lower()
     fits = [
         s.path

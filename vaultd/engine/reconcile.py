@@ -1,7 +1,7 @@
 """Reconcile: the index follows the disk.
 
-A scan is the truth: each page's inode, time and size are compared with what the index knows; what differs is read again,
-what is gone is dropped. Deleting the index folder loses nothing: the next pass makes it anew.
+A scan is the truth: each page's inode, time and size are compared with what the index knows; what differs is read
+again, what is gone is dropped. Deleting the index folder loses nothing: the next pass makes it anew.
 """
 
 from __future__ import annotations

@@ -19,7 +19,10 @@ ATTEMPTS = 5
 """Times a page is read again after it changed under our hands; then it is left for the next pass."""
 
 _CHANGING = frozenset(
-    "summary branch head cwd started created ended closed_by observations files_touched generation generated updated".split()
+    {
+        *("summary", "branch", "head", "cwd", "started", "created", "ended", "closed_by", "observations"),
+        *("files_touched", "generation", "generated", "updated"),
+    }
 )  # the keys that may differ from one making of a session page to the next; all others are the person's by then
 
 
@@ -50,8 +53,8 @@ def revise_session_page(
 ) -> Revised:
     """Create a session page, or make it anew.
 
-    A body that a person changed, or one made from more observations than are at hand, is never made anew: what came after
-    it is appended once the session is closed. The person's frontmatter stays; only our changing keys are set.
+    A body that a person changed, or one made from more observations than are at hand, is never made anew: what came
+    after it is appended once the session is closed. The person's frontmatter stays; only our changing keys are set.
     """
     fresh = redact(session_page(summary, facts), stores.config.rules)
     for _ in range(ATTEMPTS):

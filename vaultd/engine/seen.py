@@ -1,6 +1,7 @@
 """What was heard from which agent: per event name, when last and how often. Derived from the observations.
 
-Kept as `.vaultd/runs/seen.json` so that `status` need not read every observation; made anew from them when it is missing.
+Kept as `.vaultd/runs/seen.json` so that `status` need not read every observation; made anew from them when it is
+missing.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ __all__ = ["Refreshed", "Sessions"]
 
 @dataclass(slots=True)
 class Refreshed:
-    """What a refresh did: vault paths written, the project whose offers may have changed, whether the session is closed,
-    whether some of the effects were there already, and whether something is to be tried again later.
+    """What a refresh did: vault paths written, the project whose offers may have changed, whether the session is
+    closed, whether some of the effects were there already, and whether something is to be tried again later.
     """
 
     written: set[str] = field(default_factory=set)
@@ -172,7 +172,8 @@ class Sessions:
         rules = self._stores.config.rules
         stem = page.rpartition("/")[2].removesuffix(".md")
         title = line(summary.title.replace("[", "(").replace("]", ")").replace("|", "/"), 80, rules)
-        text = f"{end.event.at:%Y-%m-%d %H:%M} {name.agent} session ended ({end.event.reason or 'end'}): [[{stem}|{title}]]"
+        what = f"session ended ({end.event.reason or 'end'})"
+        text = f"{end.event.at:%Y-%m-%d %H:%M} {name.agent} {what}: [[{stem}|{title}]]"
         outcome = append_line(self._stores, place.folder, end.event.at, line(text, 400, rules), end.event.key)
         if outcome is Revised.POSTPONED:
             result.postponed = True

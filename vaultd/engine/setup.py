@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +62,7 @@ def init(config: Config) -> Report:
     if root == config.places.home or root == Path("/"):
         raise UsageError(f"{root} cannot be a vault: everything in it would be recorded in git. Name a folder in it.")
     report = Report(root)
-    had_pages = root.is_dir() and any(not name.startswith(".") for name in os.listdir(root))
+    had_pages = root.is_dir() and any(not path.name.startswith(".") for path in root.iterdir())
     fresh = not (root / ".vaultd/vault-id").exists()
     root.mkdir(parents=True, exist_ok=True)
     vault = Vault(root)

@@ -109,7 +109,8 @@ def _problems(
     if index["pages"]["unparsable"]:
         shown = ", ".join(index["pages"]["unparsable"][:3])
         problems.append(
-            f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): mend it in an editor."
+            f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): "
+            "mend it in an editor."
         )
     return problems
 

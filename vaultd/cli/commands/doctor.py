@@ -1,4 +1,4 @@
-"""Check everything that recording depends on, and say which command mends what is broken. Exit code 7 when something is."""
+"""Check everything that recording depends on, and say which command mends what is broken (exit code 7 then)."""
 
 from __future__ import annotations
 
