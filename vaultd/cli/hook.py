@@ -51,11 +51,11 @@ def _run(agent: str, event: str) -> None:
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
     shape, moment, drain = [*line.split(), "-", "-", "-"][:3]
-    handoff = ""
+    handoff, mark = "", room / "inbox/tmp" / f"{int(time.time())}-{os.getpid()}"
     if moment == "start" and not away and not _SOURCE.search(payload[:_LOOK]):
-        handoff = _claim(room, shape, root, cwd, gitfile, payload[:_LOOK])
+        handoff = _claim(room, mark, shape, root, cwd, gitfile, payload[:_LOOK])
     inbox = where.spool if away else room / "inbox"
-    _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload)
+    _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload, mark if handoff else None)
     if not away and (drain == "drain" or not (room / "outbox/map").is_dir()):
         _drain(room, environ)
 
@@ -94,8 +94,11 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head: bytes) -> str:
-    """Claim and print what is prepared for this place; the handoff's id, "" when nothing was claimed."""
+def _claim(room: Path, mark: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head: bytes) -> str:
+    """Claim and print what is prepared for this place; the handoff's id, "" when nothing was claimed.
+
+    `mark` is a file that names the handoff until it becomes the event: so a claim whose process died comes back.
+    """
     from vaultd.store import fs
 
     found = _prepared(room, root, cwd, gitfile)
@@ -106,8 +109,9 @@ def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head
     if (origin and origin in head) or _lives(owner) or not_before > time.time():
         return ""
     text = (found / shape).read_bytes()
+    if not text:  # a power cut may leave that of a text that was not synced
+        return ""
     opened, accepted = Path(os.fsdecode(lines[0])), Path(os.fsdecode(lines[1]))
-    mark = room / "inbox/tmp" / f"{int(time.time())}-{os.getpid()}"
     fs.write_private(mark, f"vaultd-event 1\noffered={opened.stem}\n\n".encode())
     try:
         fs.move(opened, accepted)
@@ -122,7 +126,6 @@ def _claim(room: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head
         fs.remove(mark)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nothing is flushed into the closed pipe at exit
         return ""
-    fs.remove(mark)
     return opened.stem
 
 
@@ -187,12 +190,17 @@ def _processes() -> dict[str, bytes]:
         return {}
 
 
-def _deliver(inbox: Path, data: bytes) -> None:
-    """Publish the event file."""
+def _deliver(inbox: Path, data: bytes, mark: Path | None) -> None:
+    """Publish the event file; after a claim the file that marks it becomes the event."""
     from vaultd.store import fs
 
     fs.make_folder(inbox / "new", mode=0o700)
-    fs.publish(inbox / "new" / f"{int(time.time())}-{uuid.uuid4()}", data, sync=False, mode=0o600)
+    target = inbox / "new" / f"{int(time.time())}-{uuid.uuid4()}"
+    if mark is None:
+        fs.publish(target, data, sync=False, mode=0o600)
+    else:
+        fs.write_private(mark, data)
+        fs.move(mark, target)
 
 
 def _drain(room: Path, environ: Mapping[str, str]) -> None:
