@@ -19,6 +19,7 @@ import pytest
 
 from tests.crash.oracle import acknowledged, faults
 from tests.crash.power import CHOICES, State, load
+from tests.crash.test_hook_killed import SHELLS, fire, states
 from tests.crash.tracer import Request
 from tests.crash.worlds import SYNCS, Step, World
 from tests.scratch import ROOT
@@ -141,6 +142,18 @@ def test_a_power_cut(world_of: WorldOf, tmp_path: Path, choice: str) -> None:
     waiting = [s for s in states if any("/inbox/new/" in name for name in s.files)]
     chosen = next((s for s in states if s.number > waiting[-1].number), waiting[-1])
     assert judge(world, chosen) == []
+
+
+@pytest.mark.slow
+def test_no_handoff_is_spent_on_an_empty_text(world_of: WorldOf, tmp_path: Path) -> None:
+    """A session starts after a cut and before any pass: it is given the text, or leaves the handoff open."""
+    world = world_of("late")
+    empty = [s for s in cut(world, tmp_path) if any(n.endswith("-json") and not d for n, d in s.files.items())]
+    assert empty
+    for state in empty:
+        place(world, state)
+        run = fire(world, "SessionStart", SHELLS[0])
+        assert "Handoff" in run.out or states(world) == ["open"], f"{state.choice} before step {state.number}"
 
 
 @pytest.mark.slow
