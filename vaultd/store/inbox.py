@@ -14,15 +14,16 @@ in `inbox/new`. Folder and pack of one session may stand side by side and are re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vaultd.core.event import Delivery, parse_delivery
 from vaultd.core.ids import KEY, Key, Sid, key_epoch
-from vaultd.core.observation import Observation, observation_json, parse_observation
+from vaultd.core.observation import Observation, observation_json
 from vaultd.core.sanitize import Clean
 from vaultd.store import fs
+from vaultd.store.observed import Observed
 
 __all__ = ["MAX_EVENT", "Inbox", "SessionName", "Waiting"]
 
@@ -73,11 +74,12 @@ class Inbox:
         self.tmp = room / "inbox/tmp"
         self.failed = room / "inbox/failed"
         self.done = room / "done"
-        self._packed: dict[SessionName, frozenset[str]] = {}
-        self._folders: set[SessionName] = set()
+        self._new = os.fspath(self.new)
+        self._done = os.fspath(self.done)
+        self._observed = Observed(self.done)
 
     def pending(self) -> list[Key]:
-        """Keys of the delivered events, by the epoch in their names, then by name. Names that are no key are left out."""
+        """Keys of the delivered events, by the epoch in their names, then by name; what is no key is left out."""
         try:
             names = [e.name for e in os.scandir(self.new) if KEY.match(e.name) and not e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
@@ -94,45 +96,47 @@ class Inbox:
 
     def read(self, key: str) -> Delivery | bytes | None:
         """One delivery; its raw bytes when it is not an event file; None when it is gone."""
-        path = self.new / key
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(f"{self._new}/{key}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError:
             return b""  # a symbolic link or a device: nothing that a hook made
-        with open(fd, "rb") as file:
-            try:
-                data = file.read(MAX_EVENT)
-            except OSError:
-                return b""
-            mtime = os.fstat(file.fileno()).st_mtime_ns
-        return parse_delivery(Key(key), data, mtime) or data
+        try:
+            stat = os.fstat(handle)
+            parts, left = [], MAX_EVENT
+            while left and (part := os.read(handle, min(left, max(stat.st_size + 1, 4096)))):
+                parts.append(part)
+                left -= len(part)
+        except OSError:
+            return b""
+        finally:
+            os.close(handle)
+        data = b"".join(parts)
+        return parse_delivery(Key(key), data, stat.st_mtime_ns) or data
+
+    def raw(self, key: str) -> bytes:
+        """The bytes of a delivery as far as they are read; empty when there is nothing to read."""
+        try:
+            fd = os.open(self.new / key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                return file.read(MAX_EVENT)
+        except OSError:
+            return b""
 
     def file(self, name: SessionName, observation: Observation) -> None:
         """Put an observation into `done/`, replacing a torn one of the same key. Durable after `sync()`."""
-        folder = self.done / str(name)
-        if name not in self._folders:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folders.add(name)
-        fs.write_private(folder / observation.event.key, observation_json(observation))
+        fs.write_private(f"{self._done}/{name}/{observation.event.key}", observation_json(observation))
+        self._observed.filed(f"{name}", observation)
 
     def is_done(self, name: SessionName, key: str) -> bool:
         """Whether a complete observation of this key lies in the session's folder or pack, or its key is remembered."""
-        try:
-            data = (self.done / str(name) / key).read_bytes()
-        except OSError:
-            return key in self._pack_keys(name)
-        try:
-            parse_observation(data)
-        except ValueError:
-            return False
-        return True
+        return self._observed.has(f"{name}", key)
 
     def acknowledge(self, keys: Iterable[str]) -> None:
         """Remove events from `new`. Only after `sync()`, or after their effects were found complete."""
         for key in keys:
-            fs.remove(self.new / key)
+            fs.remove(f"{self._new}/{key}")
 
     def unprinted(self, before: float) -> list[str]:
         """Handoffs that hooks meant to claim whose events were never delivered and are older than `before` (epoch)."""
@@ -203,7 +207,7 @@ class Inbox:
 
     def has_pack(self, name: SessionName) -> bool:
         """Whether the session ended before and was packed."""
-        return (self.done / f"{name}.jsonl").exists()
+        return os.path.exists(f"{self._done}/{name}.jsonl")  # noqa: PTH110 - on text, for each event
 
     def packs(self) -> list[SessionName]:
         """Sessions that have a pack, sorted."""
@@ -215,21 +219,7 @@ class Inbox:
 
     def observations(self, name: SessionName) -> list[Observation]:
         """All observations of a session, folder and pack as one set, by event time, file time, key."""
-        found: dict[str, Observation] = {}
-        for observation in self._pack_lines(name):
-            found[observation.event.key] = observation
-        folder = self.done / str(name)
-        try:
-            entries = [e.path for e in os.scandir(folder) if KEY.match(e.name)]
-        except FileNotFoundError:
-            entries = []
-        for path in entries:
-            try:
-                observation = parse_observation(Path(path).read_bytes())
-            except (OSError, ValueError):
-                continue
-            found[observation.event.key] = observation
-        return sorted(found.values(), key=lambda o: o.event.order)
+        return self._observed.all(f"{name}")
 
     def pack(self, name: SessionName) -> None:
         """Turn a session's folder into its pack. Two durable effects: after the first (pack replaced) folder and pack
@@ -242,8 +232,7 @@ class Inbox:
             self.done / f"{name}.jsonl", b"".join(observation_json(o) + b"\n" for o in observations), sync=True
         )
         fs.remove_tree(self.done / str(name))
-        self._packed.pop(name, None)
-        self._folders.discard(name)
+        self._observed.forget(f"{name}")
 
     def waiting(self, now: float) -> Waiting:
         """What `status` shows."""
@@ -256,27 +245,3 @@ class Inbox:
         except FileNotFoundError:
             pass
         return Waiting(new, max(0.0, now - oldest), len(self.failures()))
-
-    def _pack_keys(self, name: SessionName) -> frozenset[str]:
-        """Keys of a session's pack, and those remembered without observations (cached until the next `pack`)."""
-        if name not in self._packed:
-            keys: set[str] = {o.event.key for o in self._pack_lines(name)}
-            for path in self.done.glob("keys-????-??-??"):
-                keys.update(path.read_text("utf-8", "replace").split())
-            self._packed[name] = frozenset(keys)
-            while len(self._packed) > 64:
-                self._packed.pop(next(iter(self._packed)))
-        return self._packed[name]
-
-    def _pack_lines(self, name: SessionName) -> Iterator[Observation]:
-        """The complete observations of a pack."""
-        try:
-            file = open(self.done / f"{name}.jsonl", "rb")  # noqa: SIM115  # closed by the with below
-        except FileNotFoundError:
-            return
-        with file:
-            for line in file:
-                try:
-                    yield parse_observation(line.rstrip(b"\n"))
-                except ValueError:
-                    continue
