@@ -33,6 +33,7 @@ __all__ = [
 
 def install_plan(agent: Agent, places: Places, environ: Mapping[str, str]) -> Plan:
     """What wiring an agent takes; no changes when it is wired. RefusedError when it cannot be done safely."""
+    Installed.of(places).refuse_newer()
     path = config_path(agent, places, environ)
     by_hand = f"Add these entries to it yourself:\n{snippet(agent, places.hook)}"
     before = read_foreign(path)

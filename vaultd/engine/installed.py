@@ -7,15 +7,19 @@ text alone.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from vaultd.config import Places
+from vaultd.errors import RefusedError
 from vaultd.store import fs
 
-__all__ = ["Installed", "Row"]
+__all__ = ["FORMAT", "Installed", "Row"]
+
+FORMAT = 1
+"""The record's format; one of a newer format is neither read nor replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +44,28 @@ class Installed:
 
     path: Path
     rows: list[Row] = field(default_factory=list)
+    format: int = FORMAT
 
     @classmethod
     def of(cls, places: Places) -> Installed:
-        """The record of this machine; empty when there is none or it is damaged."""
+        """The record of this machine; empty when there is none, it is damaged, or of a newer format."""
         record = cls(places.data / "installed.json")
         try:
             told = json.loads(record.path.read_bytes())
-            if told["vaultd-installed"] == 1:
+            record.format = max(FORMAT, int(told["vaultd-installed"]))
+            if record.format == FORMAT:
                 record.rows = [_row(values) for values in told["changes"]]
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return record
+
+    def refuse_newer(self) -> None:
+        """RefusedError when a newer vaultd wrote the record: what it says would be lost."""
+        if self.format > FORMAT:
+            raise RefusedError(
+                f"{self.path} was written by a newer vaultd (format {self.format}, this one reads up to {FORMAT}). "
+                "Update vaultd and try again."
+            )
 
     def add(self, row: Row) -> None:
         """Keep one more change."""
@@ -96,12 +110,14 @@ class Installed:
         return data if data is not None and fs.revision(data) == row.before else None
 
     def _write(self) -> None:
-        told = {"vaultd-installed": 1, "changes": [asdict(row) for row in self.rows]}
+        self.refuse_newer()
+        told = {"vaultd-installed": FORMAT, "changes": [asdict(row) for row in self.rows]}
         fs.write_private(self.path, json.dumps(told, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape"))
 
 
 def _row(values: dict[str, Any]) -> Row:
-    """One row as it was kept; TypeError or ValueError when it is damaged."""
-    row = Row(**{**values, "made": tuple(values.get("made", ()))})
+    """One row as it was kept, without what we do not know; TypeError or ValueError when it is damaged."""
+    known = {name.name: values[name.name] for name in fields(Row) if name.name in values}
+    row = Row(**{**known, "made": tuple(known.get("made", ()))})
     datetime.fromisoformat(row.at)
     return row

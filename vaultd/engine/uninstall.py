@@ -29,6 +29,7 @@ def uninstall_plan(
     RefusedError, and nothing is done, when a file with entries of ours cannot be edited safely.
     """
     record = Installed.of(places)
+    record.refuse_newer()
     changes: list[FileChange] = []
     rows = []
     notes: list[str] = []
