@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultd.core.event import Event, Kind
@@ -132,6 +132,7 @@ ACTIONS = st.builds(
 )
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(ACTIONS, max_size=25), st.integers(1, 12))
 def test_answers_are_those_of_a_fresh_look(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Action], most: int
