@@ -29,18 +29,17 @@ def tool_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolC
     if not name:
         return None
     tool = agent.tool(name)
-    command = text(lookup(fields, tool.command))
+    command, call_id = text(lookup(fields, tool.command)), text(lookup(fields, agent.call.id))
     if commands.is_patch(command):
-        call = ToolCall(name, "edit", files=commands.patch_files(command))
+        call = ToolCall(name, "edit", call_id, commands.patch_files(command))
     else:
-        call = ToolCall(name, tool.family, files=_files(tool, fields), command=commands.without_bodies(command))
-    call = replace(call, call_id=text(lookup(fields, agent.call.id)))
+        call = ToolCall(name, tool.family, call_id, _files(tool, fields), commands.without_bodies(command))
     if spec.outcome == "failed":
         return _failed(agent, call, text(lookup(fields, agent.call.error)))
     if spec.outcome not in ("ok", "open"):
         return call
     output = "\n".join(part for part in (text(lookup(fields, path)) for path in tool.output) if part)
-    return _settled(replace(call, output=output), *_outcome(tool, spec, fields))
+    return _settled(call, output, *_outcome(tool, spec, fields))
 
 
 def batch_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolCall | None:
@@ -66,34 +65,31 @@ def completed(call: ToolCall, outcome: Outcome) -> ToolCall:
     files = call.files or outcome.files
     output = call.output or (outcome.output if call.family == "shell" else "")
     ok = None if outcome.failed is None else not outcome.failed
-    call = replace(call, files=files, output=output)
+    call = replace(call, files=files, output="")
     if ok is False and call.family != "shell":
-        return replace(
-            call, exit_code=outcome.exit_code, ok=False, output="", error=call.error or _first(outcome.output)
-        )
-    return _settled(call, outcome.exit_code, ok)
+        return replace(call, exit_code=outcome.exit_code, ok=False, error=call.error or _first(outcome.output))
+    return _settled(call, output, outcome.exit_code, ok)
 
 
-def _settled(call: ToolCall, exit_code: int | None, ok: bool | None) -> ToolCall:
+def _settled(call: ToolCall, output: str, exit_code: int | None, ok: bool | None) -> ToolCall:
     """A call with its outcome, and with no more of its output than that outcome needs."""
-    call = replace(call, exit_code=exit_code, ok=ok)
     if call.family != "shell":
-        return replace(call, output="")
+        return replace(call, exit_code=exit_code, ok=ok)
     reads = commands.prints_files(call.command)
-    shown = commands.complaints(call.output) if reads else call.output
+    shown = commands.complaints(output) if reads else output
     if ok is False:
-        return replace(call, output="" if reads else shown, error=commands.telling_line(shown))
+        error = commands.telling_line(shown)
+        return replace(call, exit_code=exit_code, ok=ok, output="" if reads else shown, error=error)
     unsure = ok is None or commands.hides_exit_code(call.command)
     tells = commands.is_test_run(call.command) or (unsure and commands.looks_failed(shown))
-    return replace(call, output=shown if tells else "")
+    return replace(call, exit_code=exit_code, ok=ok, output=shown if tells else "")
 
 
 def _failed(agent: Agent, call: ToolCall, message: str) -> ToolCall:
     """A call whose own event says that it failed."""
     found = agent.errors.exit_code.match(message) if agent.errors.exit_code else None
     if call.family == "shell":
-        output = message[found.end() :] if found else message
-        return _settled(replace(call, output=output), _number(found[1]) if found else None, False)
+        return _settled(call, message[found.end() :] if found else message, _number(found[1]) if found else None, False)
     for pattern in agent.errors.failed:
         if (inner := pattern.match(message)) is not None:
             message = " ".join(group for group in inner.groups() if group)

@@ -42,6 +42,8 @@ _SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 _HEREDOC = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:\\|(['"]))?([A-Za-z_][\w.-]*)(?:\2)?""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _PIPELINES = re.compile(r"&&|\|\||;|\n|&(?!\d)")
+_QUOTING = re.compile(r"""['"\\]""")
+_WORD = re.compile(r"[^ \t\r\n]+")
 _WRITER = re.compile(r"\b(?:echo|printf|cat|tee)\b")
 _QUOTED = re.compile(r"""(?s)'[^']*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\"""")
 _PATCH_COMMAND = re.compile(r"""\bapply_?patch\b[ \t]*(?:<<|["'])""")
@@ -69,24 +71,7 @@ def without_bodies(command: str) -> str:
 
     What was taken out leaves `[N lines]`.
     """
-    lines = command.split("\n")
-    kept: list[str] = []
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        kept.append(line)
-        position += 1
-        for dash, _, word in _HEREDOC.findall(line):
-            end = position
-            while end < len(lines) and (lines[end].lstrip("\t") if dash else lines[end]).rstrip() != word:
-                end += 1
-            if end == len(lines) and "((" in line:
-                continue  # a shift in arithmetic
-            if end > position:
-                kept.append(f"[{end - position} lines]")
-            kept += lines[end : end + 1]
-            position = end + 1
-    short = "\n".join(kept)
+    short = _without_documents(command) if "<<" in command else command
     if len(short) > _SEEN and "\n" in short:
         short = f"{short.partition(chr(10))[0]}\n[{short.count(chr(10))} lines]"
     elif ">" in short and _WRITER.search(short):
@@ -157,6 +142,28 @@ def patch_files(patch: str) -> tuple[FileTouch, ...]:
     return tuple(FileTouch(path, action) for path, action in found.items())
 
 
+def _without_documents(command: str) -> str:
+    """A command line without the bodies of its here-documents."""
+    lines = command.split("\n")
+    kept: list[str] = []
+    position = 0
+    while position < len(lines):
+        line = lines[position]
+        kept.append(line)
+        position += 1
+        for dash, _, word in _HEREDOC.findall(line):
+            end = position
+            while end < len(lines) and (lines[end].lstrip("\t") if dash else lines[end]).rstrip() != word:
+                end += 1
+            if end == len(lines) and "((" in line:
+                continue  # a shift in arithmetic
+            if end > position:
+                kept.append(f"[{end - position} lines]")
+            kept += lines[end : end + 1]
+            position = end + 1
+    return "\n".join(kept)
+
+
 def _without_lines(quote: re.Match[str]) -> str:
     """What stands for a quoted text of several lines; a shorter one stays."""
     lines = quote[0].count("\n") + 1
@@ -167,11 +174,17 @@ def _simple_commands(command: str) -> Iterator[tuple[list[str], bool]]:
     """The words of each simple command, and whether it reads from a pipe. Quotes count where they are closed."""
     for pipeline in _PIPELINES.split(command):
         for number, part in enumerate(pipeline.split("|")):
-            try:
-                words = shlex.split(part, comments=False)
-            except ValueError:
-                words = part.split()
-            yield [word.strip("(){}`$\"'") for word in words], number > 0
+            yield [word.strip("(){}`$\"'") for word in _words(part)], number > 0
+
+
+def _words(part: str) -> list[str]:
+    """The words of one simple command as a shell sees them (shlex is slow where there is nothing to unquote)."""
+    if _QUOTING.search(part) is None:
+        return _WORD.findall(part)
+    try:
+        return shlex.split(part, comments=False)
+    except ValueError:
+        return part.split()
 
 
 def _reads(words: list[str], piped: bool) -> bool:

@@ -210,7 +210,7 @@ class Agent:
     def tool(self, name: str) -> ToolSpec:
         """The entry of a native tool name; of family `other` when there is none."""
         for spec in self.tools:
-            if any(fnmatchcase(name, pattern) for pattern in spec.names):
+            if name in spec.names or any(fnmatchcase(name, pattern) for pattern in spec.names):
                 return spec
         return ToolSpec((name,), "other")
 

@@ -7,7 +7,7 @@ session or directory each give an event with what could be read. Rejected is onl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ from vaultd.agents.calls import batch_call, completed, tool_call
 from vaultd.agents.model import Agent, EventSpec
 from vaultd.agents.payload import lookup, parse, plain, text
 from vaultd.agents.transcripts import OUTCOMES
-from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, Process
+from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, Process, ToolCall
 from vaultd.core.ids import Sid, key_epoch, session_id
 
 __all__ = ["Rejected", "complete", "normalise", "reads_transcript"]
@@ -43,16 +43,19 @@ def normalise(agent: Agent, delivery: Delivery, now: datetime) -> Event | Reject
     session with `subagent` set, and no prompt, turn end or end of it.
     """
     fields = parse(delivery.payload, _worth_in_part(agent))
-    header = {name: _HIGH_SURROGATE.sub("\ufffd", value) for name, value in delivery.header.items()}
+    header = {
+        name: value if value.isascii() else _HIGH_SURROGATE.sub("\ufffd", value)
+        for name, value in delivery.header.items()
+    }
     name = header.get("event") or text(lookup(fields, agent.fields.event))
     if not name:
         return Rejected("neither the header nor the payload names an event")
     name = _UNSAFE_NAME.sub("_", name)[:_NAME_LIMIT]
-    event = _outline(agent, delivery, header, fields, name, now)
-    if name == CLOSE_EVENT:
-        return _close(event, fields)
+    subagent = _id(lookup(fields, agent.fields.subagent))
     spec = agent.events.get(name)
-    return event if spec is None else _meaning(agent, spec, event, fields)
+    meaning = _Meaning() if spec is None else _meaning(agent, spec, fields, in_child=bool(subagent))
+    event = _event(agent, delivery, header, fields, now, name=name, subagent=subagent, meaning=meaning)
+    return _close(event, fields) if name == CLOSE_EVENT else event
 
 
 def reads_transcript(agent: Agent, event: Event) -> bool:
@@ -78,10 +81,29 @@ def complete(agent: Agent, event: Event, transcript: bytes) -> Event:
     return event if outcome is None else replace(event, tool=completed(event.tool, outcome))
 
 
-def _outline(
-    agent: Agent, delivery: Delivery, header: Mapping[str, str], fields: Mapping[str, Any], name: str, now: datetime
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What the kind of an event tells beyond what every event has."""
+
+    kind: Kind = Kind.OTHER
+    text: str = ""
+    source: str = ""
+    reason: str = ""
+    tool: ToolCall | None = None
+
+
+def _event(
+    agent: Agent,
+    delivery: Delivery,
+    header: Mapping[str, str],
+    fields: Mapping[str, Any],
+    now: datetime,
+    *,
+    name: str,
+    subagent: str,
+    meaning: _Meaning,
 ) -> Event:
-    """What every event has, whatever it means."""
+    """What every event has, and what this one means."""
     at = _time(delivery, header, now)
     cwd = _path(lookup(fields, agent.fields.cwd)) or header.get("cwd", "").replace("\0", "")
     native = _id(lookup(fields, agent.fields.session))
@@ -90,7 +112,7 @@ def _outline(
         key=delivery.key,
         agent=agent.id,
         name=name,
-        kind=Kind.OTHER,
+        kind=meaning.kind,
         at=at,
         sid=session_id(agent.id, native) if native else _sid_of_day(agent, process, cwd, at),
         native=native,
@@ -103,32 +125,32 @@ def _outline(
         workstream=header.get("workstream", ""),
         handoff=header.get("handoff", ""),
         client=process if agent.client.hook_process_is_client else None,
+        source=meaning.source,
+        reason=meaning.reason,
+        text=meaning.text,
         turn=_id(lookup(fields, agent.fields.turn)),
-        subagent=_id(lookup(fields, agent.fields.subagent)),
+        subagent=subagent,
         transcript=_path(lookup(fields, agent.fields.transcript)),
+        tool=meaning.tool,
         mtime_ns=delivery.mtime_ns,
     )
 
 
-def _meaning(agent: Agent, spec: EventSpec, event: Event, fields: Mapping[str, Any]) -> Event:
-    """An event of a known name with its kind and what belongs to that."""
-    if event.subagent and spec.kind in _NOT_IN_CHILD:
-        return event
+def _meaning(agent: Agent, spec: EventSpec, fields: Mapping[str, Any], *, in_child: bool) -> _Meaning:
+    """What an event of a known name means."""
+    if in_child and spec.kind in _NOT_IN_CHILD:
+        return _Meaning()
     if spec.kind in (Kind.TOOL, Kind.PRE_TOOL):
-        call = (batch_call if spec.outcome == "batch" else tool_call)(agent, spec, fields)
-        return event if call is None and spec.outcome == "batch" else replace(event, kind=spec.kind, tool=call)
+        batch = spec.outcome == "batch"
+        call = (batch_call if batch else tool_call)(agent, spec, fields)
+        return _Meaning() if call is None and batch else _Meaning(spec.kind, tool=call)
     said = text(lookup(fields, spec.text))
     for noise in spec.noise:
         if said.lstrip().startswith(noise.starts):
             kept = noise.keep.search(said) if noise.keep else None
-            return replace(event, kind=Kind.NOTICE, text=kept[1].strip() if kept else "")
-    return replace(
-        event,
-        kind=spec.kind,
-        text=said,
-        source=_id(lookup(fields, spec.source)),
-        reason=spec.reason_is or _id(lookup(fields, spec.reason)),
-    )
+            return _Meaning(Kind.NOTICE, kept[1].strip() if kept else "")
+    reason = spec.reason_is or _id(lookup(fields, spec.reason))
+    return _Meaning(spec.kind, said, _id(lookup(fields, spec.source)), reason)
 
 
 def _close(event: Event, fields: Mapping[str, Any]) -> Event | Rejected:
@@ -141,11 +163,13 @@ def _close(event: Event, fields: Mapping[str, Any]) -> Event | Rejected:
     return replace(event, kind=Kind.END, sid=Sid(sid), native=native, reason=_id(fields.get("reason")), client=None)
 
 
-def _worth_in_part(agent: Agent) -> frozenset[str]:
+def _worth_in_part(agent: Agent) -> Iterator[str]:
     """Members whose text is worth keeping when the payload ends inside it."""
-    paths = [spec.text for spec in agent.events.values()]
-    paths += [path for tool in agent.tools for path in (tool.command, tool.patch, *tool.output)]
-    return frozenset(path.rpartition(".")[2] for path in [*paths, agent.call.error] if path)
+    yield from (spec.text.rpartition(".")[2] for spec in agent.events.values() if spec.text)
+    for tool in agent.tools:
+        yield from (path.rpartition(".")[2] for path in (tool.command, tool.patch, *tool.output) if path)
+    if agent.call.error:
+        yield agent.call.error.rpartition(".")[2]
 
 
 def _time(delivery: Delivery, header: Mapping[str, str], now: datetime) -> datetime:
@@ -195,4 +219,5 @@ def _path(value: Any) -> str:
 def _id(value: Any) -> str:
     """A short word such as an id: one line, bounded."""
     word = text(value) if isinstance(value, str | int) else ""
-    return plain("".join(c for c in word[:_ID_LIMIT] if c.isprintable())).strip()
+    word = word[:_ID_LIMIT]
+    return plain(word if word.isprintable() else "".join(c for c in word if c.isprintable())).strip()

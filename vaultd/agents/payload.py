@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = ["lookup", "parse", "plain", "text"]
@@ -22,11 +22,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CLOSER = {"{": "}", "[": "]"}
 
 
-def parse(payload: bytes, keep_cut: Collection[str] = ()) -> dict[str, Any]:
+def parse(payload: bytes, keep_cut: Iterable[str] = ()) -> dict[str, Any]:
     """The payload's top object; {} when there is none.
 
     `keep_cut` names the members whose text is kept when the payload ends inside it; of any other the beginning could be
-    taken for the whole (half an id, half a path).
+    taken for the whole (half an id, half a path). It is looked at only then.
     """
     data = payload.removeprefix(b"\xef\xbb\xbf")
     value = _loads(data.decode("utf-8", "replace"))
@@ -38,9 +38,13 @@ def parse(payload: bytes, keep_cut: Collection[str] = ()) -> dict[str, Any]:
 
 def lookup(fields: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path; None when any part of it is missing or not an object. "" leads nowhere."""
-    value: Any = fields if path else None
+    if not path:
+        return None
+    value: Any = fields
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
     return value
 
 
@@ -61,7 +65,7 @@ def text(value: Any) -> str:
 
 def plain(value: str) -> str:
     """A string without lone surrogates, which no UTF-8 file can hold."""
-    return _SURROGATE.sub("\ufffd", value) if _SURROGATE.search(value) else value
+    return value if value.isascii() or _SURROGATE.search(value) is None else _SURROGATE.sub("\ufffd", value)
 
 
 def _block(value: Any) -> str:
@@ -77,7 +81,7 @@ def _loads(content: str) -> Any:
         return None
 
 
-def _closed(content: str, keep_cut: Collection[str]) -> str:
+def _closed(content: str, keep_cut: Iterable[str]) -> str:
     """A JSON text that ends in the middle, with what is open closed; "" when nothing can be saved.
 
     Goes over the tokens once. `safe` is the end of the last complete value and what was open there.
