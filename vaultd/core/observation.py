@@ -19,10 +19,19 @@ from vaultd.core.event import Event, FileTouch, Kind, Process, ToolCall
 from vaultd.core.ids import Key, Sid
 from vaultd.core.sanitize import Observation
 
-__all__ = ["FORMAT", "Observation", "observation_json", "parse_observation"]
+__all__ = ["FORMAT", "NewerObservation", "Observation", "observation_json", "parse_observation"]
 
 FORMAT = 1
 """The format's number; a reader refuses a higher one."""
+
+
+class NewerObservation(ValueError):
+    """A whole observation of a format that this program does not know; `key` is its event's, "" when it has none."""
+
+    def __init__(self, number: int, key: str) -> None:
+        super().__init__(f"the observation has format {number}, this vaultd reads up to {FORMAT}: update vaultd")
+        self.key = key
+
 
 _MARK = "vaultd-observation"
 _TEXTS = (
@@ -70,7 +79,8 @@ def _tool_fields(tool: ToolCall) -> dict[str, object]:
 
 
 def parse_observation(data: bytes) -> Observation:
-    """Read an observation; ValueError says why not: cut off, not ours, of a newer format, a field of a wrong type.
+    """Read an observation; ValueError says why not: cut off, not ours, of a newer format (NewerObservation), a field of
+    a wrong type.
 
     A line end behind it is allowed. What is read was made safe when it was written: nothing is redacted again.
     """
@@ -84,7 +94,8 @@ def parse_observation(data: bytes) -> Observation:
         raise ValueError("not an observation: no format number")
     number = _get(fields, _MARK, int, 0)
     if number > FORMAT:
-        raise ValueError(f"the observation has format {number}, this vaultd reads up to {FORMAT}: update vaultd")
+        key = fields.get("key")
+        raise NewerObservation(number, key if isinstance(key, str) else "")
     if number < 1:
         raise ValueError(f"not an observation: there is no format {number}")
     return Observation(_event(fields))

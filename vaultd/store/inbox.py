@@ -13,6 +13,7 @@ in `inbox/new`. Folder and pack of one session may stand side by side and are re
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ __all__ = ["MAX_EVENT", "Inbox", "SessionName", "Waiting"]
 
 MAX_EVENT = 8 * 1024 * 1024 + 64 * 1024
 """Bytes of an event file that are read: the hook's bound on the payload and room for the header."""
+
+_FAILED = "vaultd-failed"
+"""The key of the format number in a reason's file."""
 
 _OFFERED = frozenset(b"handoff"[:n] + b"offered"[n:] for n in range(8))
 """What a hook calls the handoff that it means to claim, and has claimed: it writes one over the other, perhaps half."""
@@ -168,7 +172,8 @@ class Inbox:
 
     def reject(self, key: str, data: Clean, reason: Clean) -> None:
         """Put an event that cannot be understood into `failed/`, with the reason beside it, and acknowledge it."""
-        fs.write_private(self.failed / f"{key}.reason.json", reason.encode(), sync=True)
+        told = json.dumps({_FAILED: 1, "reason": reason}, ensure_ascii=False) + "\n"
+        fs.write_private(self.failed / f"{key}.reason.json", told.encode(), sync=True)
         fs.write_private(self.failed / key, data.encode(), sync=True)
         fs.remove(self.new / key)
 
@@ -183,8 +188,8 @@ class Inbox:
     def failure_reason(self, key: str) -> str:
         """Why an event failed, as it was written then."""
         try:
-            return (self.failed / f"{key}.reason.json").read_text("utf-8", "replace").strip()
-        except OSError:
+            return str(json.loads((self.failed / f"{key}.reason.json").read_bytes())["reason"])
+        except (OSError, ValueError, KeyError, TypeError):
             return "no reason was kept"
 
     def retry(self, key: str) -> None:
@@ -223,14 +228,13 @@ class Inbox:
 
     def pack(self, name: SessionName) -> None:
         """Turn a session's folder into its pack. Two durable effects: after the first (pack replaced) folder and pack
-        say the same; after the second (folder removed) only the pack is left.
+        say the same; after the second (folder removed) only the pack is left. What a newer vaultd wrote is kept in it.
         """
         observations = self.observations(name)
         if not observations:
             return
-        fs.write_private(
-            self.done / f"{name}.jsonl", b"".join(observation_json(o) + b"\n" for o in observations), sync=True
-        )
+        lines = [*map(observation_json, observations), *self._observed.newer(f"{name}").values()]
+        fs.write_private(self.done / f"{name}.jsonl", b"".join(line + b"\n" for line in lines), sync=True)
         fs.remove_tree(self.done / str(name))
         self._observed.forget(f"{name}")
 

@@ -1,7 +1,8 @@
 """Observations on disk, read, and those of sessions at work kept in mind: a look at one does not read it whole again.
 
 An observation's file is never changed, only replaced or removed; a pack is replaced whole. So what was read counts as
-long as the name leads to the same file. Files that are torn count for nothing and are looked at again each time.
+long as the name leads to the same file. Files that are torn count for nothing and are looked at again each time. Those
+of a newer format than this program knows are not read, but they are there: `newer` has them as they lie.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from vaultd.core.ids import KEY
-from vaultd.core.observation import Observation, parse_observation
+from vaultd.core.observation import NewerObservation, Observation, parse_observation
 
 __all__ = ["Observed"]
 
@@ -23,10 +24,13 @@ _State: TypeAlias = tuple[int, int, int]
 
 @dataclass(slots=True)
 class _Kept:
-    """What is kept of one session: by key the inode (0 until it was seen) and observation of its files; its pack."""
+    """What is kept of one session: by key the inode (0 until it was seen) and observation of its files; its pack, and
+    the lines in that which a newer vaultd wrote.
+    """
 
     files: dict[str, tuple[int, Observation]] = field(default_factory=dict)
     pack: dict[str, Observation] = field(default_factory=dict)
+    newer: dict[str, bytes] = field(default_factory=dict)
     state: _State | None = None
 
     @property
@@ -46,6 +50,7 @@ class Observed:
         self._most = most
         self._kept: dict[str, _Kept] = {}
         self._size = 0
+        self._newer: dict[str, dict[str, bytes]] = {}
         self._keys: dict[str, tuple[_State, frozenset[str]]] = {}
         self._retired: tuple[int, frozenset[str]] = (0, frozenset())
 
@@ -64,10 +69,18 @@ class Observed:
         """All observations of a session, folder and pack as one set, by event time, file time, key."""
         kept = self._of(name)
         found = dict(self._pack(name, kept))
-        kept.files = self._folder(name, kept.files)
+        newer = dict(kept.newer)
+        kept.files = self._folder(name, kept.files, newer)
+        self._newer.pop(name, None)
+        if newer:
+            self._newer[name] = newer
         found.update((key, observation) for key, (_, observation) in kept.files.items())
         self._keep(name, kept)
         return sorted(found.values(), key=lambda o: o.event.order)
+
+    def newer(self, name: str) -> dict[str, bytes]:
+        """By key, what the last `all` found of a newer format and left out: each as one line without its end."""
+        return self._newer.get(name, {})
 
     def has(self, name: str, key: str) -> bool:
         """Whether there is a complete observation of this key, or the key is remembered without one."""
@@ -75,6 +88,8 @@ class Observed:
             parse_observation(_bytes(f"{self._done}/{name}/{key}"))
         except OSError:
             return key in self._pack_keys(name) or key in self._retired_keys()
+        except NewerObservation:
+            return True
         except ValueError:
             return False
         return True
@@ -99,8 +114,10 @@ class Observed:
         while self._size > self._most:
             self._of(next(iter(self._kept)))
 
-    def _folder(self, name: str, known: dict[str, tuple[int, Observation]]) -> dict[str, tuple[int, Observation]]:
-        """The complete observations that lie in a session's folder now."""
+    def _folder(
+        self, name: str, known: dict[str, tuple[int, Observation]], newer: dict[str, bytes]
+    ) -> dict[str, tuple[int, Observation]]:
+        """The complete observations that lie in a session's folder now; those of a newer format go into `newer`."""
         folder = f"{self._done}/{name}"
         found: dict[str, tuple[int, Observation]] = {}
         try:
@@ -113,7 +130,10 @@ class Observed:
                 found[key] = (inode, have[1])
                 continue
             try:
-                found[key] = (inode, parse_observation(_bytes(f"{folder}/{key}")))
+                data = _bytes(f"{folder}/{key}")
+                found[key] = (inode, parse_observation(data))
+            except NewerObservation:
+                newer[key] = data.strip()
             except (OSError, ValueError):
                 continue
         return found
@@ -122,8 +142,8 @@ class Observed:
         """The complete observations of a session's pack, by key."""
         state = _state(f"{self._done}/{name}.jsonl")
         if kept.state != state:
-            kept.state = state
-            kept.pack = {o.event.key: o for o in _lines(f"{self._done}/{name}.jsonl")}
+            kept.state, kept.newer = state, {}
+            kept.pack = {o.event.key: o for o in _lines(f"{self._done}/{name}.jsonl", kept.newer)}
         return kept.pack
 
     def _pack_keys(self, name: str) -> frozenset[str]:
@@ -133,7 +153,9 @@ class Observed:
             return frozenset()
         kept = self._keys.pop(name, None)
         if kept is None or kept[0] != state:
-            kept = (state, frozenset(o.event.key for o in _lines(f"{self._done}/{name}.jsonl")))
+            newer: dict[str, bytes] = {}
+            keys = [o.event.key for o in _lines(f"{self._done}/{name}.jsonl", newer)]
+            kept = (state, frozenset([*keys, *newer]))
         self._keys[name] = kept
         while len(self._keys) > 64:
             self._keys.pop(next(iter(self._keys)))
@@ -162,8 +184,8 @@ def _state(path: str) -> _State | None:
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
-def _lines(path: str) -> Iterator[Observation]:
-    """The complete observations of a pack; none when there is none."""
+def _lines(path: str, newer: dict[str, bytes]) -> Iterator[Observation]:
+    """The complete observations of a pack; none when there is none. Those of a newer format are put into `newer`."""
     try:
         file = open(path, "rb")  # noqa: SIM115  # closed by the with below
     except FileNotFoundError:
@@ -172,6 +194,8 @@ def _lines(path: str) -> Iterator[Observation]:
         for line in file:
             try:
                 yield parse_observation(line.rstrip(b"\n"))
+            except NewerObservation as error:
+                newer[error.key or f"?{len(newer)}"] = line.strip()
             except ValueError:
                 continue
 
