@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def open_handoffs(scratch: Scratch) -> list[dict[str, object]]:
 
 def offered(scratch: Scratch) -> bool:
     return any((scratch.vault / ".vaultd/outbox/at").rglob("claim"))
+
+
+def fewer(scratch: Scratch, left: int) -> bool:
+    """Whether at most so many events wait."""
+    return len(list((scratch.vault / ".vaultd/inbox/new").iterdir())) <= left
+
+
+def gone(process: Process) -> bool:
+    """Whether a process has ended."""
+    return not alive(process)
 
 
 def test_up_and_down(scratch: Scratch) -> None:
@@ -138,9 +149,10 @@ def test_killed_at_any_time_nothing_is_lost(scratch: Scratch) -> None:
         scratch.run("up")
         process = daemon(scratch)
         scratch.session(cwd, native=f"s-{round_number}", prompts=(f"Task number {round_number} of the list",))
-        until(lambda n=round_number: len(list((scratch.vault / ".vaultd/inbox/new").iterdir())) <= 6 - n, 5)
+        left = 6 - round_number
+        until(partial(fewer, scratch, left), 5)
         os.kill(process.pid, signal.SIGKILL)
-        until(lambda p=process: not alive(p), 5)
+        until(partial(gone, process), 5)
     scratch.run("ingest", check=True)
     pages = list(scratch.vault.glob("*/*/sessions/*.md"))
     assert len(pages) == 6
@@ -190,3 +202,46 @@ def test_a_spooled_event_is_taken_in(scratch: Scratch) -> None:
     scratch.run("ingest", check=True)
     assert list(spool.iterdir()) == []
     assert len(list(scratch.vault.glob("*/*/sessions/*.md"))) == 1
+
+
+def test_a_project_folder_renamed_under_the_daemon(running: Scratch) -> None:
+    cwd = running.checkout()
+    native = str(uuid.uuid4())
+    work(running, cwd, native, end=False)
+    until(lambda: open_handoffs(running), 5)
+    until(lambda: git("status", "--porcelain", cwd=running.vault) == "", 10)
+    (running.vault / "projects/project").rename(running.vault / "projects/Renamed App")
+    work(running, cwd, native, end=True)
+    until(lambda: any(h["provisional"] is False for h in open_handoffs(running)), 10)
+    assert not (running.vault / "projects/project").exists()
+    assert len(list(running.vault.glob("projects/Renamed App/sessions/*.md"))) == 1
+
+
+def test_what_a_person_does_to_handoffs_is_offered(running: Scratch) -> None:
+    cwd = running.checkout()
+    work(running, cwd, str(uuid.uuid4()), end=True)
+    until(lambda: offered(running), 5)
+    [page] = until(lambda: list(running.vault.glob("*/*/handoffs/open/*.md")), 5)
+    page.write_text(page.read_text("utf-8") + "\nDo NOT run the migration.\n", "utf-8")
+    prepared = next((running.vault / ".vaultd/outbox/at").rglob("session-start-json"))
+    until(lambda: "Do NOT run the migration" in prepared.read_text("utf-8"), 15)
+    page.unlink()
+    until(lambda: not offered(running), 15)
+
+
+def test_an_obstacle_holds_back_one_session_only(running: Scratch) -> None:
+    one, two = running.checkout("one"), running.checkout("two")
+    native = str(uuid.uuid4())
+    work(running, one, native, end=False)
+    [page] = until(lambda: list(running.vault.glob("projects/one/sessions/*.md")), 10)
+    kept = page.read_bytes()
+    page.unlink()
+    page.symlink_to("/etc/hostname")
+    work(running, one, native, end=True)
+    work(running, two, str(uuid.uuid4()), end=True)
+    until(lambda: list(running.vault.glob("projects/two/handoffs/open/*.md")), 10)
+    until(lambda: any("held back" in p for p in running.json("status", "--json")["problems"]), 10)
+    page.unlink()
+    page.write_bytes(kept)
+    until(lambda: not list((running.vault / ".vaultd/inbox/new").iterdir()), 45)
+    assert running.json("status", "--json")["problems"] == []

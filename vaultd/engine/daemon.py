@@ -36,6 +36,7 @@ _SWEEP_S = 1.0
 _SCAN_S = 5.0
 _COMMIT_S = 2.0
 _TIDY_S = 30.0
+_RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
 log = logging.getLogger("vaultd")
 
@@ -71,6 +72,7 @@ class Daemon:
         self._written: set[str] = set()
         self._guard = threading.Lock()
         self._scan_now = threading.Event()
+        self._offers_due = threading.Event()
         self._passes = Passes(stores)
 
     def stop(self) -> None:
@@ -110,22 +112,28 @@ class Daemon:
 
     def _events(self) -> None:
         """The events loop, in the main thread."""
-        last_sweep = last_tidy = -1e9
+        last_sweep = last_tidy = retry_at = -1e9
+        pause = 1.0
         seen = -1
         self._attempt(self._passes.prepare)
         while not self._stopping.is_set():
             now = self._stores.clock().timestamp()
             state = self._passes.inbox_state()
-            if state != seen or self._passes.postponed:
+            again = self._passes.postponed and now >= retry_at
+            if (state != seen or again) and self._attempt(self._take):
                 seen = state
-                self._attempt(self._take)
+                pause = min(2 * pause, _RETRY_S) if again else 1.0
+                retry_at = now + pause
+            if self._offers_due.is_set():
+                self._offers_due.clear()
+                self._attempt(self._passes.offer)
             if now - last_sweep >= _SWEEP_S:
                 last_sweep = now
                 self._attempt(self._passes.sweep)
             if now - last_tidy >= _TIDY_S:
                 last_tidy = now
                 self._attempt(self._tidy)
-            self._stopping.wait(_LOOK_S if not self._passes.postponed else 1.0)
+            self._stopping.wait(_LOOK_S)
         self._attempt(self._take)
 
     def _take(self) -> None:
@@ -149,7 +157,10 @@ class Daemon:
         index = open_index(self._stores)
         try:
             reconcile = Reconcile(self._stores, index)
-            reconcile.run(reconcile.behind())
+            behind = reconcile.behind()
+            if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
+                self._offers_due.set()
+            reconcile.run(behind)
             index.compact()
         finally:
             index.close()
@@ -157,8 +168,7 @@ class Daemon:
     def _history_step(self) -> None:
         """One pass of the history loop."""
         self._commit()
-        with self._stores.write_lock:
-            self._history.record_edits(self._stores.clock().timestamp())
+        self._history.record_edits(self._stores.clock().timestamp())
 
     @property
     def _history(self) -> History:
@@ -171,8 +181,7 @@ class Daemon:
             written, self._written = self._written, set()
         if not written:
             return
-        with self._stores.write_lock:
-            done = self._history.record(written, self._passes.message(written))
+        done = self._history.record(written, self._passes.message(written))
         if "" in done.left:
             with self._guard:
                 self._written |= written
@@ -186,12 +195,22 @@ class Daemon:
                 wake.clear()
         self._attempt(step)
 
-    def _attempt(self, step: Callable[[], None]) -> None:
-        """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon."""
+    def _attempt(self, step: Callable[[], None]) -> bool:
+        """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon.
+
+        Whether it went well.
+        """
         try:
             step()
+            return True
         except (OSError, VaultdError, ValueError) as error:
             self._passes.trouble(f"{getattr(step, '__name__', 'step')}: {error}")
         except Exception:  # a fault of ours in one loop must not stop capture
             log.exception("a fault in %s", getattr(step, "__name__", "a step"))
-            self._stopping.wait(1.0)
+        self._stopping.wait(1.0)
+        return False
+
+
+def _is_offered(path: str) -> bool:
+    """Whether a page has a say in what is offered: a handoff, or a project's page."""
+    return "/handoffs/" in path or path.endswith("/project.md")

@@ -41,7 +41,7 @@ def is_ours(path: str) -> bool:
 
 
 class History:
-    """Commits what changed. The caller holds the write lock; a pass takes at most a few seconds."""
+    """Commits what changed. It needs no lock of ours: pages change by renames, and git has a lock of its own."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores

@@ -18,21 +18,24 @@ of the next process packs them. Nothing in new/ is removed before a sync that fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from vaultd.agents import Rejected, complete, normalise, reads_transcript
-from vaultd.core.event import Delivery, Event, Kind
+from vaultd.core.event import Delivery, Event, Kind, why_no_event
 from vaultd.core.ignore import matches
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import clean, line, observe
 from vaultd.core.session import digest
 from vaultd.engine.lifecycle import Lifecycle
 from vaultd.engine.offers import Offers
+from vaultd.engine.projects import Project
 from vaultd.engine.seen import Seen
 from vaultd.engine.sessions import Refreshed, Sessions
 from vaultd.engine.stores import Stores
+from vaultd.errors import VaultdError
 from vaultd.store import transcripts
 from vaultd.store.inbox import SessionName
 
@@ -61,10 +64,11 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Tally:
-    """How many events had each outcome, and the vault paths that were written."""
+    """How many events had each outcome, the vault paths that were written, and what stood in the way of the rest."""
 
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     written: set[str] = field(default_factory=set)
+    troubles: set[str] = field(default_factory=set)
 
     def count(self, outcome: Outcome, number: int = 1) -> None:
         """Add to one outcome."""
@@ -80,6 +84,7 @@ class Tally:
         for outcome, number in other.outcomes.items():
             self.outcomes[outcome] += number
         self.written |= other.written
+        self.troubles |= other.troubles
 
 
 @dataclass(slots=True)
@@ -143,10 +148,9 @@ class Ingest:
         delivery = stores.inbox.read(key)
         if delivery is None:
             return
-        event = self._understand(delivery) if isinstance(delivery, Delivery) else Rejected("the file is not an event")
+        event = self._understand(delivery) if isinstance(delivery, Delivery) else Rejected(why_no_event(delivery))
         if isinstance(event, Rejected):
-            raw = delivery.payload if isinstance(delivery, Delivery) else delivery
-            self._fail(key, raw, event.reason)
+            self._fail(key, event.reason)
             whole.tally.count(Outcome.FAILED)
             return
         if self._ignored(event):
@@ -191,10 +195,11 @@ class Ingest:
         base = event.root or event.cwd
         return any(matches(patterns, touch.path, base) for touch in event.tool.files)
 
-    def _fail(self, key: str, raw: bytes, reason: str) -> None:
-        """Put an event aside."""
+    def _fail(self, key: str, reason: str) -> None:
+        """Put an event aside, its header included: it may be understood one day."""
         rules = self._stores.config.rules
-        text = clean(raw[: 4 * _FAILED_LIMIT].decode("utf-8", "replace"), _FAILED_LIMIT, rules)
+        raw = self._stores.inbox.raw(key)[: 4 * _FAILED_LIMIT]
+        text = clean(raw.decode("utf-8", "replace"), _FAILED_LIMIT, rules)
         why = line(reason, 500, rules)
         self._stores.inbox.reject(key, text, why)
 
@@ -203,12 +208,16 @@ class Ingest:
         results: dict[SessionName, Refreshed] = {name: Refreshed() for name in whole.held}
         with self._stores.vault.together() as undone:
             for claim in whole.claims:
-                results[SessionName(claim.event.agent, claim.event.sid)].add(self._sessions.accept(claim))
+                name = SessionName(claim.event.agent, claim.event.sid)
+                self._guarded(results[name], whole.tally, partial(self._sessions.accept, claim))
             for name in self._to_refresh(whole):
-                results[name].add(self._sessions.refresh(name, whole.held[name], closing=name in whole.closing))
+                held, closing = whole.held[name], name in whole.closing
+                refresh = partial(self._sessions.refresh, name, held, closing=closing)
+                self._guarded(results[name], whole.tally, refresh)
             projects = {r.project.id: r.project for r in results.values() if r.project is not None}
             for project in projects.values():
-                self._offers.prepare(project, whole.held)
+                affected = next(r for r in results.values() if r.project is not None and r.project.id == project.id)
+                self._guarded(affected, whole.tally, partial(self._prepare, project, whole))
         lost = {outcome.path for outcome in undone}
         filed = False
         for name, result in results.items():
@@ -226,6 +235,20 @@ class Ingest:
             if result.closed:
                 whole.ended.append(name)
         return filed
+
+    def _prepare(self, project: Project, whole: Round) -> Refreshed:
+        """Bring the offers of a project up to date."""
+        self._offers.prepare(project, whole.held)
+        return Refreshed()
+
+    @staticmethod
+    def _guarded(result: Refreshed, tally: Tally, step: Callable[[], Refreshed]) -> None:
+        """Take a step for one session; what stands in its way postpones this session and no other."""
+        try:
+            result.add(step())
+        except (OSError, VaultdError) as error:
+            result.postponed = True
+            tally.troubles.add(str(error))
 
     def _to_refresh(self, whole: Round) -> list[SessionName]:
         """Sessions whose page or handoff may have to change, those that closed first before the others: those with

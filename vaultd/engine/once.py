@@ -72,9 +72,8 @@ def _pass(stores: Stores, whole: Once, progress: Callable[[int, int], None] | No
             break
     tally.written |= written
     whole.tally.add(tally)
-    with stores.write_lock:
-        whole.left.update(passes.history.record(tally.written, passes.message(tally.written)).left)
-        passes.history.record_leftovers()
+    whole.left.update(passes.history.record(tally.written, passes.message(tally.written)).left)
+    passes.history.record_leftovers()
     index = open_index(stores)
     try:
         reconcile = Reconcile(stores, index)

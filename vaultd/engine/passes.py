@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from vaultd.core.ids import KEY
+from vaultd.core.sanitize import line
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
 from vaultd.engine.ingest import BATCH, ROUND, Ingest, Outcome, Round, Tally
@@ -75,6 +77,7 @@ class Passes:
                 whole.add(self._round(some, partial(_advance, progress, start, len(keys))))
             self.sweep()
         self.postponed = whole.outcomes[Outcome.POSTPONED] > 0
+        self._tell(whole.troubles)
         return whole
 
     def _round(self, keys: Sequence[str], advance: Callable[[int], None]) -> Tally:
@@ -140,6 +143,22 @@ class Passes:
         if any("/handoffs/" in p for p in written):
             return "handoffs"
         return "project pages"
+
+    def offer(self) -> None:
+        """Bring the offers of all projects up to date: a person changed handoffs or projects."""
+        with self._stores.write_lock:
+            self._offers.prepare_all()
+
+    def _tell(self, troubles: set[str]) -> None:
+        """Log what stands in the way, and leave it for `status` until it is gone."""
+        for text in troubles:
+            self.trouble(text)
+        path = self._stores.vault.room / "runs/trouble.json"
+        if troubles:
+            told = {"vaultd-trouble": 1, "texts": [line(text, 500) for text in sorted(troubles)]}
+            fs.write_private(path, json.dumps(told, ensure_ascii=False).encode())
+        else:
+            fs.remove(path)
 
     def trouble(self, text: str) -> None:
         """Log a complaint, the same one at most once a minute."""

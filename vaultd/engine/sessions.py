@@ -8,7 +8,7 @@ between them the closing event is still in the inbox and the rest is made by the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vaultd.core.event import Kind
 from vaultd.core.handoff import HandoffFacts, handoff_page
@@ -57,6 +57,13 @@ class Sessions:
 
     def place(self, name: SessionName, observations: Sequence[Observation]) -> Project | Unsorted:
         """The project that a session belongs to, decided once from its first event that is in one."""
+        known = self._projects.get(name)
+        if isinstance(known, Project):
+            # The person may have renamed or moved the project's folder since.
+            now = self._stores.projects.get(known.id)
+            if now is not None:
+                return replace(known, folder=now.folder, workspace=now.workspace, title=now.title)
+            del self._projects[name]
         if name not in self._projects:
             if len(self._projects) > 4096:
                 self._projects.clear()

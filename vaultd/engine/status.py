@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -97,6 +98,7 @@ def _problems(
             f"look into {stores.vault.room / 'daemon.log'}" if daemon else "run `vaultd up` (or `vaultd ingest` once)"
         )
         problems.append(f"{new} events wait, the oldest for {oldest / 60:.0f} minutes: {mend}.")
+    problems.extend(_troubles(stores))
     if failed:
         problems.append(f"{failed} events could not be understood: `vaultd failed` lists them.")
     if git["blocked"]:
@@ -113,6 +115,15 @@ def _problems(
             "mend it in an editor."
         )
     return problems
+
+
+def _troubles(stores: Stores) -> list[str]:
+    """What the last pass over the inbox could not get past."""
+    try:
+        told = json.loads((stores.vault.room / "runs/trouble.json").read_bytes())
+        return [f"Events are held back: {text}" for text in told["texts"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:

@@ -15,7 +15,7 @@ from vaultd.store.gitanswers import Ran, words
 
 __all__ = ["Ensured", "ensure"]
 
-_IGNORE = "/.vaultd/"
+_IGNORE = "/.vaultd/\n.vaultd-tmp-*"  # the room, and pages half written
 _UNION = "log-*.md merge=union"
 
 
@@ -68,7 +68,7 @@ def _add(own: Path, aside: Path, line: str) -> str:
     """Write the line to a new file, or, when the person has that file, to the repository's private one."""
     try:
         fs.publish(own, f"{line}\n".encode())
-        return f"{own.name}: new, says `{line}`"
+        return f"{own.name}: new, says `{line.replace(chr(10), ', ')}`"
     except FileExistsError:
         pass
     target = Path(os.path.realpath(aside))
