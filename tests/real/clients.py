@@ -248,4 +248,6 @@ class Room:
         for terminal in self.terminals:
             terminal.close()
         for link in (self.home / ".codex").glob("app-server-*/*.sock"):
-            link.resolve().unlink(missing_ok=True)  # Codex puts the sockets themselves in a folder of the system's
+            socket = link.resolve()  # in a folder of Codex's in the system's temp folder
+            socket.unlink(missing_ok=True)
+            socket.with_suffix(".lock").unlink(missing_ok=True)
