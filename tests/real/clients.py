@@ -68,6 +68,8 @@ class Clients:
 
 def find_clients() -> Clients | str:
     """The installed CLIs, or what is missing."""
+    if not Path("/proc/self/environ").exists():
+        return "no /proc here: what the clients leave running could not be found and ended"
     named = os.environ.get(FOLDER)
     if not named:
         return f"{FOLDER} names no folder with the agent CLIs (.ci/install-clis makes one)"
