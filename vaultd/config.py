@@ -36,6 +36,7 @@ KEYS: Mapping[str, KeyInfo] = {
         bool, True, "keep what the assistant said last (decisions, next steps are read from it)"
     ),
     "capture.ignore_paths": KeyInfo(list, [], "globs; an event about a matching file is dropped before it is stored"),
+    "capture.allow_list": KeyInfo(bool, False, "record only in folders that have a `.vaultd.toml`, and below them"),
     "sanitize.extra_patterns": KeyInfo(list, [], "regular expressions whose matches become [REDACTED] too"),
     "sanitize.allow": KeyInfo(list, [], "texts that are never redacted"),
     "daemon.autostart": KeyInfo(bool, True, "a session's end starts one ingest pass when no daemon runs"),
@@ -91,6 +92,7 @@ class Config:
     command: str = "vaultd"
     assistant: bool = True
     ignore_paths: tuple[str, ...] = ()
+    allow_list: bool = False
     rules: Rules = field(default_factory=Rules)
     autostart: bool = True
     commit_edits: bool = True
@@ -144,6 +146,7 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
         command=_own_command(),
         assistant=bool(values.get("capture.assistant", True)),
         ignore_paths=tuple(_at_home(pattern, where) for pattern in _texts(values, "capture.ignore_paths")),
+        allow_list=bool(values.get("capture.allow_list", False)),
         rules=Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow")),
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),

@@ -306,3 +306,15 @@ def test_the_twin_of_the_hook(scratch: Scratch) -> None:
     scratch.run("ingest", check=True)
     [entry] = scratch.json("handoffs", "list", "--all", "--json")
     assert entry["state"] == "accepted" and entry["accepted_by"].startswith("codex-")
+
+
+def test_the_allow_list(scratch: Scratch) -> None:
+    stores = scratch.init()
+    (scratch.vault / "vaultd.toml").write_text("[capture]\nallow_list = true\n")
+    scratch.run("ingest", check=True)
+    cwd = scratch.checkout()
+    scratch.hook("claude-code", "UserPromptSubmit", {"session_id": "s", "cwd": str(cwd), "prompt": "x"}, cwd)
+    assert stores.inbox.pending() == []
+    (cwd / ".vaultd.toml").write_text("")
+    scratch.hook("claude-code", "UserPromptSubmit", {"session_id": "s", "cwd": str(cwd), "prompt": "x"}, cwd)
+    assert len(stores.inbox.pending()) == 1

@@ -17,6 +17,8 @@ CEILING = 1.5
 
 _KINDS: Mapping[str, float] = {
     "session": -0.15,
+    "handoff": -0.3,  # an excerpt of its session's page, and soon out of date
+    "log": -0.3,
     "rule": 0.15,
     "decision": 0.15,
     "procedure": 0.12,

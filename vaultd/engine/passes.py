@@ -44,13 +44,17 @@ class Passes:
         """Make the outbox current: the event map, and the offers of all projects."""
         config = self._stores.config
         self._stores.outbox.write_map(event_map(self._stores.agents.values()), config.command)
-        flag = self._stores.vault.room / "no-autostart"
-        if config.autostart:
-            fs.remove(flag)
-        else:
-            fs.write_private(flag, b"")
+        self._flag("no-autostart", not config.autostart)
+        self._flag("allow-list", config.allow_list)
         with self._stores.write_lock:
             self._offers.prepare_all()
+
+    def _flag(self, name: str, wanted: bool) -> None:
+        """Set or clear a flag that hooks look for: a file that is there or not."""
+        if wanted:
+            fs.write_private(self._stores.vault.room / name, b"")
+        else:
+            fs.remove(self._stores.vault.room / name)
 
     def inbox_state(self) -> int:
         """Changes whenever a file came to the inbox or left it (the folder's time)."""
