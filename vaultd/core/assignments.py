@@ -41,7 +41,7 @@ _FLAG = re.compile(
 )
 
 _OPEN = re.compile(r"""(?:[rRbBuU]?(?P<kind>[rRbBuUfF])[rR]?(?=["']))?(?P<quote>\\*(?:"{3}|'{3}|["'`]))""")
-_RUN = re.compile(r"""(?:[^\s"'`<>\\]++|\\(?![nrtu"'\\]))+""")
+_RUN = re.compile(r"""(?:[^\s"'`<>\\;]++|;(?![ \w]{1,32}=)|\\(?![nrtu"'\\]))+""")
 _QUERY_RUN = re.compile(r"""(?:[^\s"'`<>\\&;#]++|\\(?![nrtu"'\\]))+""")
 _TAG_RUN = re.compile(r"[^\s<>]{1,256}(?=</)")
 _REST = re.compile(r"""[^\s"'`<>]*+""")

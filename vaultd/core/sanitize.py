@@ -68,6 +68,8 @@ def redact(text: str, rules: Rules = DEFAULT) -> Clean:
     become U+FFFD; control characters other than tab, LF and CR, terminal sequences and bidirectional overrides go.
     Doing it again changes nothing. Ordinary text comes back as it was.
     """
+    if not rules.extra and _HARMLESS.fullmatch(text) is not None:
+        return Clean(text)
     text = _presentable(text)
     for _ in range(_PASSES):
         after = _pass(text, rules)
@@ -176,6 +178,12 @@ def _path(value: str, rules: Rules) -> Clean:
 
 _PASSES = 8
 """Redacting joins what stood apart, so it is repeated until nothing changes: one pass for ordinary text, else a few."""
+
+_HARMLESS = re.compile(
+    r"/?(?:[A-Za-z0-9_-]{1,13}/){0,16}+[A-Za-z0-9_-]{0,13}(?:\.[A-Za-z0-9]{1,5})?"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}"
+)
+"""Names, short paths, UUIDs and hashes, too short or too plain for any class: most strings of an event are of these."""
 
 _CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _HIDDEN = re.compile(

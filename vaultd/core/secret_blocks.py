@@ -47,7 +47,7 @@ def _key_paths(text: str) -> Iterator[Hit]:
 def _pem(text: str) -> Iterator[Hit]:
     """Private-key blocks: closed ones, ones that were cut off (to the end of the text), and ends without a beginning.
 
-    A header that prose merely mentions ends with itself: nothing that looks like a key follows it.
+    A header that prose merely mentions stays: nothing that looks like a key follows it.
     """
     at, closed = 0, True
     for begin in _PEM_BEGIN.finditer(text):
@@ -55,10 +55,9 @@ def _pem(text: str) -> Iterator[Hit]:
             continue
         end = _PEM_END.search(text, begin.end()) if closed else None
         closed = end is not None
-        if end is not None:
-            at = end.end()
-        else:
-            at = len(text) if _PEM_GOES_ON.match(text, begin.end()) else begin.end()
+        if end is None and _PEM_GOES_ON.match(text, begin.end()) is None:
+            continue
+        at = len(text) if end is None else end.end()
         yield Hit(begin.start(), begin.start(), at)
     done = 0
     for end in _PEM_END.finditer(text):
@@ -69,9 +68,11 @@ def _pem(text: str) -> Iterator[Hit]:
 
 def _first_line(text: str, floor: int, end: int) -> int:
     """Where the lines of base64 before an END line begin, not before `floor`."""
-    lo = end
+    at = first = end
     for line in reversed(_PEM_BREAK.split(text[floor:end])):
-        if line and not _PEM_BREAK.fullmatch(line) and not _PEM_LINE.fullmatch(line.strip()):
+        at -= len(line)
+        if _PEM_LINE.fullmatch(line.strip()):
+            first = at
+        elif line and not _PEM_BREAK.fullmatch(line):
             break
-        lo -= len(line)
-    return lo
+    return first

@@ -18,7 +18,7 @@ import re
 from typing import NamedTuple
 
 from vaultd.core.secret_names import Strength
-from vaultd.core.secrets import MARK, mixed
+from vaultd.core.secrets import mixed, says_something
 
 __all__ = ["Site", "counts", "fields", "follows_scheme"]
 
@@ -143,7 +143,7 @@ def follows_scheme(value: str) -> bool:
 
 def counts(site: Site, value: str, *, quoted: bool, ended: str = "", alone: bool = False) -> bool:
     """Whether a value is a secret; `ended` is the punctuation cut off behind it, `alone`: the line ends there."""
-    if not any(c.isalnum() for c in _FIELDS.sub("", value.replace(MARK, ""))):
+    if not says_something(_FIELDS.sub("", value) if "{" in value or "%" in value else value):
         return False
     if _PLACEHOLDER.match(value) or _PATH.fullmatch(value) or (value.lower() in _PLAIN_VALUES and not site.plain):
         return False

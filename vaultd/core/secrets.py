@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["MARK", "Hit", "folded", "literal", "mixed", "not_words", "shaped"]
+__all__ = ["MARK", "Hit", "folded", "literal", "mixed", "not_words", "says_something", "shaped"]
 
 MARK = "[REDACTED]"
 """What stands in a text where a secret was."""
@@ -42,6 +42,9 @@ def folded(text: str) -> str:
 
 
 _WORDS = re.compile(r"[a-z]{1,15}(?:[-_.][a-z]{1,15})*[-_.]?")
+_ALNUM = re.compile(r"[^\W_]")
+_LETTER = re.compile(r"[^\W\d_]")
+_SIGN = re.compile(r"[\d!@#$%^&*+~?]")
 _REFERENCE = re.compile(r"[$%]?\{|\$[A-Za-z_(]|%[A-Za-z(]|&lt;")
 
 
@@ -52,13 +55,17 @@ def not_words(value: str) -> bool:
 
 def mixed(value: str, least: int) -> bool:
     """Whether it has letters and digits, or letters and the signs that people put into passwords."""
-    letters = any(c.isalpha() for c in value)
-    return len(value) >= least and letters and any(c.isdigit() or c in "!@#$%^&*+~?" for c in value)
+    return len(value) >= least and _LETTER.search(value) is not None and _SIGN.search(value) is not None
+
+
+def says_something(value: str) -> bool:
+    """Whether there is a letter or digit in it, marks aside."""
+    return _ALNUM.search(value.replace(MARK, "") if MARK in value else value) is not None
 
 
 def literal(value: str) -> bool:
     """Whether it is a value and not a reference to one: `$PASS`, `${PASS}`, `{password}`, `%s`, `***`."""
-    return _REFERENCE.match(value) is None and any(c.isalnum() for c in value.replace(MARK, ""))
+    return _REFERENCE.match(value) is None and says_something(value)
 
 
 def _any(value: str) -> bool:
