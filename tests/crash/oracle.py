@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.scratch import ZONE, Scratch
 from vaultd.core import frontmatter
@@ -24,6 +25,7 @@ from vaultd.engine.passes import Passes
 from vaultd.engine.reconcile import Reconcile, open_index, rebuild
 from vaultd.engine.stores import Stores, open_stores
 
+T = TypeVar("T", bound=Any)
 QUERIES = ("greeting", "farewell", "app.py", "make check", "missing rule", "session")
 _AGE = re.compile(rb"(?:[^.,\n]{1,40}|just now|less than[^.,\n]{1,30}) before \d{4}-\d\d-\d\d \d\d:\d\d [+-]\d\d:\d\d")
 _TEMP = ".vaultd-tmp-"
@@ -31,14 +33,15 @@ _TEMP = ".vaultd-tmp-"
 
 @dataclass(frozen=True)
 class Reference:
-    """Pages and other visible files, the prepared offers, the names in the working room, what git has left to commit,
-    and what of it is staged. `masked` (a regular expression) is taken out of the pages, as what two runs may say
-    differently.
+    """Pages and other visible files, the prepared offers, the names in the working room, the observations in folders
+    and packs, what git has left to commit, and what of it is staged. `masked` (a regular expression) is taken out of
+    the pages, as what two runs may say differently.
     """
 
     files: dict[str, bytes]
     offers: dict[str, bytes]
     room: frozenset[str]
+    done: frozenset[tuple[str, str, str]]
     status: str
     staged: str
     masked: str = ""
@@ -49,8 +52,8 @@ class Reference:
         files = visible(scratch.vault)
         if masked:
             files = {name: re.sub(masked.encode(), b"", data) for name, data in files.items()}
-        room = frozenset(room_names(scratch.vault))
-        return Reference(files, offers(scratch.vault), room, status(scratch), staged(scratch), masked)
+        room, done = frozenset(room_names(scratch.vault)), frozenset(observed(scratch.vault))
+        return Reference(files, offers(scratch.vault), room, done, status(scratch), staged(scratch), masked)
 
 
 def walk(root: Path, *skipped: str) -> Iterator[Path]:
@@ -164,6 +167,7 @@ def same(scratch: Scratch, reference: Reference) -> list[str]:
     """Pages, offers and room are those of the undisturbed run, byte for byte."""
     now = Reference.of(scratch, reference.masked)
     wrong = [*differing("page", now.files, reference.files), *differing("offer", now.offers, reference.offers)]
+    wrong += [f"observation {' '.join(row)} is {word}" for word, row in _unlike(now.done, reference.done)]
     return wrong + [f"room: {name} is {word}" for word, name in _unlike(now.room, reference.room)]
 
 
@@ -176,7 +180,7 @@ def differing(what: str, now: dict[str, bytes], then: dict[str, bytes]) -> list[
     return wrong
 
 
-def _unlike(now: Iterable[str], then: Iterable[str]) -> list[tuple[str, str]]:
+def _unlike(now: Iterable[T], then: Iterable[T]) -> list[tuple[str, T]]:
     one, two = set(now), set(then)
     return [("too many", name) for name in sorted(one - two)] + [("missing", name) for name in sorted(two - one)]
 

@@ -27,7 +27,7 @@ SAMPLE = [
     ("first", "index", "write", r"\.seg", "half", "all"),
     ("first", "index", "rename", r"meta\.json", "before", "all"),
     ("claimed", "vault", "renameat2", r"handoffs/open/", "after", "all"),
-    ("claimed", "vault", "renameat2", r"handoffs/", "after", "all"),
+    ("claimed", "vault", "unlink", r"\.vaultd-tmp-swap-", "before", "all"),
 ]
 
 ALL = [
