@@ -167,8 +167,8 @@ def troubles(ordered: Sequence[Event], runs: Sequence[CommandRun], base: str) ->
     """What failed, one entry for each command or tool and file, in the order of the last failure."""
     found: dict[tuple[str, bool], Trouble] = {}
     for run in runs:
-        telling = run.outcome.lines or not only_views(run.text)
-        _note(found, (run.text, True), run.outcome, run.at, telling=bool(telling))
+        telling = run.outcome.failed and (bool(run.outcome.lines) or not only_views(run.text))
+        _note(found, (run.text, True), run.outcome, run.at, telling=telling)
     for event in ordered:
         tool = event.tool
         if event.kind is Kind.TOOL and tool is not None and tool.family != "shell":

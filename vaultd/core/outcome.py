@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vaultd.core.event import ToolCall
 from vaultd.core.markup import clip, fold
@@ -135,8 +136,10 @@ def read_outcome(call: ToolCall) -> Outcome:
         ok = call.exit_code == 0
     if ok is False and call.error.startswith(_REFUSED):
         return Outcome(ok, call.exit_code, (clip(fold(call.error), _LINE_BYTES),), None, refused=True)
-    shell = call.family == "shell"
     text = _ANSI.sub("", "\n".join(part for part in (call.error, call.output) if part))
+    if not text:  # most calls: nothing to quote
+        return Outcome(ok, call.exit_code)
+    shell = call.family == "shell"
     viewing = shell and only_views(call.command)
     suite = read_suite(text) if shell and not viewing else None
     if viewing:
@@ -214,6 +217,7 @@ def _own_complaint(command: str, text: str, *, told: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:_MOST_LINES]
 
 
+@lru_cache(1024)
 def only_views(command: str) -> bool:
     """True when every part of the command line only displays what is there."""
     parts = _simple_commands(command)
