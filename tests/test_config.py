@@ -151,6 +151,7 @@ def test_defaults_are_those_of_the_table(tmp_path: Path) -> None:
     found = {
         "capture.assistant": config.assistant,
         "capture.ignore_paths": list(config.ignore_paths),
+        "capture.allow_list": config.allow_list,
         "sanitize.extra_patterns": list(config.rules.extra),
         "sanitize.allow": list(config.rules.allow),
         "daemon.autostart": config.autostart,
