@@ -11,6 +11,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import logging
 import re
 import subprocess
 import sys
@@ -21,8 +22,9 @@ from pathlib import Path
 
 import pytest
 
+from vaultd.cli.log import CleanLines
 from vaultd.core.prepared import Prepared
-from vaultd.core.sanitize import Clean, Observation
+from vaultd.core.sanitize import Clean, Observation, Rules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "vaultd"
@@ -64,7 +66,7 @@ WRITERS = {
     "engine/install.py refresh_hook": "the hook as shipped",
     "engine/foreign.py apply": "an agent's configuration with our entries: the person's file, no store",
     "engine/foreign.py _copy": "an agent's configuration as it was, beside it",
-    "cli/starting.py start_daemon": "the daemon's log",
+    "cli/starting.py start_daemon": "the daemon's log, each line through the sanitiser",
     "cli/demo.py Demo._open": "a scratch home with the hook as shipped",
     # raw events on their way in: what lies in inbox/new goes through the sanitiser when it is taken in
     "engine/lifecycle.py deliver_close": "an event of our own, raw like any other",
@@ -157,6 +159,17 @@ def test_every_way_to_write_is_seen(code: str) -> None:
         list(writing(ast.parse("def f(): open(p, 'rb'); os.open(p, os.O_RDONLY); fs.remove(p); dict.open('was')")))
         == []
     )
+
+
+def test_the_log_holds_no_secret() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    try:
+        raise ValueError(f"not a time: {secret} ACME-12")
+    except ValueError:
+        record = logging.LogRecord("vaultd", logging.ERROR, __file__, 1, "a fault: %s", (secret,), sys.exc_info())
+    text = CleanLines(Rules.compile(["ACME-\\d+"])).format(record)
+    assert secret not in text and "ACME" not in text
+    assert "ERROR a fault: [REDACTED]" in text and "ValueError: not a time: [REDACTED] [REDACTED]" in text
 
 
 ONLY_FROM = {

@@ -17,14 +17,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Run it."""
-    import logging
     import signal
 
+    from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
     from vaultd.engine.daemon import Daemon
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     stores = opened(args)
+    start_log(stores.config.rules)
     daemon = Daemon(stores)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: daemon.stop())
