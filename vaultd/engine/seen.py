@@ -65,14 +65,16 @@ class Seen:
 
 def _add(agents: dict[str, dict[str, dict[str, Any]]], events: Iterable[Event]) -> None:
     """Add events to the counts; our own closing events are not the agent's."""
+    fresh: dict[tuple[str, str], tuple[int, datetime]] = {}
     for event in events:
-        if event.name == CLOSE_EVENT:
-            continue
-        row = agents.setdefault(event.agent, {}).setdefault(event.name, {"last": "", "count": 0})
-        row["count"] += 1
-        at = event.at.isoformat(timespec="seconds")
-        if not row["last"] or _moment(at) >= _moment(row["last"]):
-            row["last"] = at
+        if event.name != CLOSE_EVENT:
+            count, last = fresh.get((event.agent, event.name), (0, event.at))
+            fresh[event.agent, event.name] = (count + 1, max(last, event.at))
+    for (agent, name), (count, last) in fresh.items():
+        row = agents.setdefault(agent, {}).setdefault(name, {"last": "", "count": 0})
+        row["count"] += count
+        if not row["last"] or last.timestamp() >= _moment(row["last"]):
+            row["last"] = last.isoformat(timespec="seconds")
 
 
 def _moment(text: str) -> float:
