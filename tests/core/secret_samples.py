@@ -157,6 +157,7 @@ ASSIGNED: list[tuple[str, str]] = [
     ("https:\\/\\/u:" + "pw1@h\\/x", f"https:\\/\\/u:{MARK}@h\\/x"),
     ("https://" + R24 + "@github.com/a/b", f"https://{MARK}@github.com/a/b"),
     ("root:" + "hunter22@tcp(h:3306)/d", f"root:{MARK}@tcp(h:3306)/d"),
+    ("db is admin:" + "hunter2@db.example.org ok", f"db is admin:{MARK}@db.example.org ok"),
     ("?access_token=" + "abc&x=1", f"?access_token={MARK}&x=1"),
     ("login --password " + "hunter2 x", f"login --password {MARK} x"),
     ("--password=" + "correcthorse x", f"--password={MARK} x"),
@@ -199,6 +200,7 @@ self.assertIn('Password:', out)
 KEY_ERROR = 3
 key_error = KeyError("x")
 KEY=value
+<a accesskey="n" href="x.html">; passphrase: &#x3C;string>
 key: value123456789
 "key": "abc123def456ghi789"
 api_key=os.environ["X"]
@@ -274,7 +276,7 @@ git@github.com:org/repo.git
 postgres://$USER:$PASS@host/db
 https://{user}:{password}@host/
 unpkg.com/react@18.2.0/umd/react.js
-mailto:bob99@example.com
+mailto:bob99@example.com, From:bob99@example.com, image:v1.2beta3@sha256:0a1b, npm:string-width2@4.1.0
 npm:@scope/pkg@1.2.3
 docker run -u 1000:1000 img && curl -sS localhost
 mkdir -p /tmp/abc123 && mysql -P 3306

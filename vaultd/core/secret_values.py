@@ -53,7 +53,7 @@ class Site(NamedTuple):
 
 _PLACEHOLDER = re.compile(
     r"\$\{[^{}]*\}?\Z|\$[A-Za-z_]\w*\Z|\$\(|\$\{\{|%\(\w*\)?[sd]?\Z|%\w+%\Z|%[sdvq]\Z|\{[^{}]*\}\Z|\{\{|<[^<>]*>\Z|#\{"
-    r"|[xX]{3,}\Z|[yY][oO][uU][rR][-_ ]|![A-Za-z/]+\Z|arn:aws:|op://|vault:|ref\+|env:|https?://[^\s@]*\Z"
+    r"|[xX]{3,}\Z|[yY][oO][uU][rR][-_ ]|![A-Za-z/]+\Z|&(?:lt|#x3[cC]|#60);|arn:aws:|op://|vault:|ref\+|env:|https?://[^\s@]*\Z"
 )
 _PLAIN_VALUES = frozenset(
     [
@@ -146,6 +146,8 @@ def counts(site: Site, value: str, *, quoted: bool, ended: str = "", alone: bool
     if not says_something(_FIELDS.sub("", value) if "{" in value or "%" in value else value):
         return False
     if _PLACEHOLDER.match(value) or _PATH.fullmatch(value) or (value.lower() in _PLAIN_VALUES and not site.plain):
+        return False
+    if len(value) < 2 and not (site.env and site.tight):  # `accesskey="n"`
         return False
     password = site.strength is Strength.PASSWORD
     if site.said:

@@ -168,13 +168,17 @@ def _shapes(text: str, low: str) -> Iterator[_Shape]:
         yield from _WITH_MACHINE
 
 
-_DSN = re.compile(r"@(?=(?:tcp|unix)\(|[A-Za-z0-9.-]{1,100}(?::[0-9]{2,5}\b|/))")
+_DSN = re.compile(
+    r"@(?=(?:tcp|unix)\(|[A-Za-z0-9.-]{1,100}(?::[0-9]{2,5}\b|/)|(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,12}\b)"
+)
 _DSN_PASS = re.compile(r"""[^\s"'`/]{6,64}""")
-_DSN_USER = re.compile(r"""(?:\A|(?<=[\s"'`=(,]))[A-Za-z0-9_.-]{1,32}:\Z""")
+_DSN_USER = re.compile(
+    r"""(?:\A|(?<=[\s"'`=(,]))(?!(?:mailto|sips?|xmpp|acct|e?mail|from|to|b?cc):)[A-Za-z0-9_.-]{1,32}:\Z""", re.I
+)
 
 
 def _without_scheme(text: str) -> Iterator[Hit]:
-    """`user:pass@host:port` and `user:pass@tcp(host)`."""
+    """`user:pass@host:port`, `user:pass@tcp(host)` and `user:pass@host.tld`, when the password looks like one."""
     for match in _DSN.finditer(text):
         at = match.start()
         colon = text.rfind(":", max(0, at - 64), at)
