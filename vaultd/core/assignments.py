@@ -49,7 +49,7 @@ _SCHEME = re.compile(
     r"(?:basic|bearer|token|digest|negotiate|ntlm|jwt|api-?key|key|bot|hmac-\w+|aws4-hmac-\w+)[ \t]+", re.IGNORECASE
 )
 _COOKIE = re.compile(r"""\\*["']?(?P<v>[A-Za-z0-9_.-]{1,64}=[^\r\n"'`\\]{8,})""")
-_CHAIN = re.compile(r"""(?:[?&;,"']{0,2}[\w.-]{1,32}["'\\]{0,3}[=:][ \t]?["'\\]{0,3}){6,}+\S*+""")
+_CHAIN = re.compile(r"""(?:[?&;,"']{0,2}+[\w.-]{1,32}+["'\\]{0,3}+[=:][ \t]?+["'\\]{0,3}+){6,}+\S*+""")
 """Six assignments without a value, a fingerprint at best: goes whole, for looking at each would take long."""
 _MARKED = re.compile(r"""\\*["'`]{0,3}""" + re.escape(MARK) + r"""(?=[\s"'`,;)\\]|\Z)""")
 _LONGEST_NAME = 64
