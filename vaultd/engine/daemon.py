@@ -6,8 +6,8 @@ Three loops, so that none waits for another:
     index     the vault is scanned every few seconds, and at once after pages were written
     history   our pages within seconds, a person's edits after a quiet minute
 
-At most one runs: it holds `daemon.lock` for life, and the lock dies with it. `daemon.json` tells hooks and commands that it
-is there; its fields count only while the process they name lives.
+At most one runs: it holds `daemon.lock` for life, and the lock dies with it. `daemon.json` tells hooks and commands
+that it is there; its fields count only while the process they name lives.
 """
 
 from __future__ import annotations
