@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 
 from vaultd.core.assignments import assigned
 from vaultd.core.cutting import bounded, clipped
@@ -123,57 +124,79 @@ def observe(event: Event, rules: Rules = DEFAULT, *, assistant: bool = True) -> 
     if event.at.tzinfo is None:
         raise ValueError("the event's time has no offset")
     text = "" if event.kind in _ASSISTANT and not assistant else event.text
-
-    def name(value: str) -> str:
-        return line(value, _NAME_MOST, rules) if value else ""
-
-    def path(value: str) -> str:
-        return _path(value, rules)
-
     return Observation(
-        replace(
-            event,
-            agent=name(event.agent),
-            name=name(event.name),
-            native=name(event.native),
-            cwd=path(event.cwd),
-            root=path(event.root),
-            gitfile=path(event.gitfile),
-            head=path(event.head),
-            remote=path(event.remote),
-            run=name(event.run),
-            workstream=name(event.workstream),
-            handoff=name(event.handoff),
-            client=event.client and Process(event.client.pid, event.client.start, name(event.client.boot)),
-            source=name(event.source),
-            reason=name(event.reason),
-            text=clean(text, _PROMPT_MOST if event.kind in _LONG_TEXTS else _TEXT_MOST, rules),
-            turn=name(event.turn),
-            subagent=name(event.subagent),
-            transcript=path(event.transcript),
+        Event(
+            key=event.key,
+            agent=_name(event.agent, rules),
+            name=_name(event.name, rules),
+            kind=event.kind,
+            at=event.at,
+            sid=event.sid,
+            native=_name(event.native, rules),
+            cwd=_path(event.cwd, rules),
+            root=_path(event.root, rules),
+            gitfile=_path(event.gitfile, rules),
+            head=_path(event.head, rules),
+            remote=_path(event.remote, rules),
+            run=_name(event.run, rules),
+            workstream=_name(event.workstream, rules),
+            handoff=_name(event.handoff, rules),
+            client=event.client and Process(event.client.pid, event.client.start, _name(event.client.boot, rules)),
+            source=_name(event.source, rules),
+            reason=_name(event.reason, rules),
+            text=_text(text, _PROMPT_MOST if event.kind in _LONG_TEXTS else _TEXT_MOST, rules),
+            turn=_name(event.turn, rules),
+            subagent=_name(event.subagent, rules),
+            transcript=_path(event.transcript, rules),
             tool=event.tool and _tool(event.tool, rules),
+            mtime_ns=event.mtime_ns,
         )
     )
 
 
 def _tool(tool: ToolCall, rules: Rules) -> ToolCall:
     """A tool call, clean and bounded; what a command printed keeps more of its end, where a failure is summed up."""
-    touched = tool.files[:_FILES_MOST]
-    return replace(
-        tool,
-        name=line(tool.name, _NAME_MOST, rules),
-        family=line(tool.family, _NAME_MOST, rules),
+    return ToolCall(
+        name=_name(tool.name, rules),
+        family=_name(tool.family, rules),
         call_id=line(tool.call_id, _NAME_MOST, rules),
-        files=tuple(FileTouch(_path(file.path, rules), line(file.action, _NAME_MOST, rules)) for file in touched),
-        command=clean(tool.command, _COMMAND_MOST, rules, tail=0.3),
-        error=clean(tool.error, _TEXT_MOST, rules, tail=0.7),
-        output=clean(tool.output, _TEXT_MOST, rules, tail=0.7),
+        files=tuple(FileTouch(_path(file.path, rules), _name(file.action, rules)) for file in tool.files[:_FILES_MOST]),
+        command=_text(tool.command, _COMMAND_MOST, rules, 0.3),
+        exit_code=tool.exit_code,
+        ok=tool.ok,
+        error=_text(tool.error, _TEXT_MOST, rules, 0.7),
+        output=_text(tool.output, _TEXT_MOST, rules, 0.7),
     )
 
 
-def _path(value: str, rules: Rules) -> Clean:
+def _text(value: str, most: int, rules: Rules, tail: float = 0.5) -> str:
+    return clean(value, most, rules, tail=tail) if value else ""
+
+
+def _name(value: str, rules: Rules) -> str:
+    """A name or id on one line."""
+    return _name_again(value, rules) if len(value) <= _SHORT else line(value, _NAME_MOST, rules)
+
+
+def _path(value: str, rules: Rules) -> str:
     """A path or address, kept exactly (blanks and line ends too) unless it is too long: then its start."""
+    return (_path_again if len(value) <= _SHORT else _path_once)(value, rules)
+
+
+def _path_once(value: str, rules: Rules) -> Clean:
     return _settled(redact(value, rules), lambda whole: clipped(whole, _PATH_MOST), rules)
+
+
+_SHORT = 256
+"""Names and paths so short are kept with what they became: the events of a session repeat most of theirs."""
+
+
+@lru_cache(2048)
+def _name_again(value: str, rules: Rules) -> Clean:
+    return line(value, _NAME_MOST, rules)
+
+
+_path_again = lru_cache(2048)(_path_once)
 
 
 _PASSES = 8
@@ -271,6 +294,6 @@ def _settled(text: str, cut: Callable[[str], str], rules: Rules) -> Clean:
     for _ in range(_PASSES):
         after = cut(text)
         if after == text:
-            break
+            return Clean(text)
         text = redact(after, rules)
     return Clean(cut(text))
