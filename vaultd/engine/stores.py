@@ -67,6 +67,8 @@ def open_stores(config: Config, clock: Clock, new_id: Callable[[], str] = random
     vault = Vault(root)
     presence = vault.presence()
     if not presence.here:
+        if (vault.room / "vault-id").exists():
+            raise NoVaultError(f"The vault at {root} cannot be used: {presence.reason}. Nothing was changed.")
         raise NoVaultError(
             f"No vault at {root} ({presence.reason}). Run `vaultd init {root}` to make one, or name yours with --vault."
         )

@@ -115,7 +115,9 @@ class Vault:
         found = rest.partition("\n")[0].strip()
         if first != SENTINEL or not _ID.match(found):
             newer = first != SENTINEL and first.startswith("vaultd-vault ")
-            return Presence(False, "it was made by a newer vaultd" if newer else "its sentinel is damaged")
+            return Presence(
+                False, "it was made by a newer vaultd, update yours" if newer else "its sentinel is damaged"
+            )
         if self._seen is None:
             self._seen = (device, found)
         if self._seen[0] != device:
