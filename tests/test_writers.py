@@ -352,6 +352,7 @@ from vaultd.agents import render
 from vaultd.core.event import Event
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import Clean
+from vaultd.engine.seen import Seen
 from vaultd.store.fs import Revision
 from vaultd.store.git import Repo
 from vaultd.store.inbox import Inbox, SessionName
@@ -361,7 +362,7 @@ from vaultd.store.vault import PageFile, Vault
 
 def fine(
     vault: Vault, inbox: Inbox, outbox: Outbox, repo: Repo, page: PageFile, revision: Revision, name: SessionName,
-    known: Clean, observation: Observation, words: list[Clean],
+    known: Clean, observation: Observation, words: list[Clean], seen: Seen,
 ) -> None:
     vault.create("a.md", known)
     vault.rewrite("a.md", known, revision)
@@ -372,11 +373,12 @@ def fine(
     inbox.reject("1-a", known, known)
     outbox.offer("/w", "", Offer(Claim("/a", "/b", known), {"shape": render("shape", known)}))
     repo.commit(["a.md"], known)
+    seen.note([observation])
 
 
 def wrong(
     vault: Vault, inbox: Inbox, outbox: Outbox, repo: Repo, page: PageFile, revision: Revision, name: SessionName,
-    text: str, event: Event, known: Clean,
+    text: str, event: Event, known: Clean, seen: Seen,
 ) -> None:
     vault.create("a.md", text)  # refused: Argument 2 to "create" of "Vault" has incompatible type "str"
     vault.create("a.md", f"{known}")  # refused: Argument 2 to "create" of "Vault" has incompatible type "str"
@@ -393,6 +395,7 @@ def wrong(
     Claim("/a", "/b", text)  # refused: Argument 3 to "Claim" has incompatible type "str"
     render("shape", text)  # refused: Argument 2 to "render" has incompatible type "str"
     Offer(Claim("/a", "/b", known), {"shape": b"text"})  # refused: Dict entry 0 has incompatible type "str": "bytes"
+    seen.note([event])  # refused: List item 0 has incompatible type "Event"; expected "Observation"
     repo.commit(["a.md"], text)  # refused: Argument 2 to "commit" of "Repo" has incompatible type "str"
 """
 

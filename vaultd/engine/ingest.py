@@ -96,7 +96,7 @@ class Round:
     held: dict[SessionName, list[Observation]] = field(default_factory=dict)  # with effects: filed after those
     closing: set[SessionName] = field(default_factory=set)
     claims: list[Observation] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    filed: list[Observation] = field(default_factory=list)  # acknowledged with the next sync
     ended: list[SessionName] = field(default_factory=list)
 
 
@@ -137,10 +137,10 @@ class Ingest:
         """Remove from new/ what is durable now, and count it."""
         self._stores.inbox.acknowledge(whole.acknowledge)
         whole.acknowledge.clear()
-        self.lifecycle.saw(whole.events)
-        if whole.events:
-            self._seen.note(whole.events)
-        whole.events.clear()
+        self.lifecycle.saw(o.event for o in whole.filed)
+        if whole.filed:
+            self._seen.note(whole.filed)
+        whole.filed.clear()
 
     def _admit(self, key: str, whole: Round) -> None:
         """Step 1 for one event."""
@@ -171,7 +171,7 @@ class Ingest:
             whole.held.setdefault(name, []).append(observation)
             return
         stores.inbox.file(name, observation)
-        whole.events.append(observation.event)
+        whole.filed.append(observation)
         whole.acknowledge.append(key)
         whole.tally.count(Outcome.INSERTED)
 
@@ -229,7 +229,7 @@ class Ingest:
             whole.tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(observations))
             for observation in observations:
                 self._stores.inbox.file(name, observation)
-                whole.events.append(observation.event)
+                whole.filed.append(observation)
                 whole.acknowledge.append(observation.event.key)
                 filed = True
             if result.closed:

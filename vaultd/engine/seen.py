@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vaultd.core.event import CLOSE_EVENT, Event
+from vaultd.core.observation import Observation
 from vaultd.store import fs
 from vaultd.store.inbox import Inbox
 
@@ -31,13 +32,13 @@ class Seen:
         kept = self._kept()
         return self._recount() if kept is None else kept
 
-    def note(self, events: Iterable[Event]) -> None:
-        """Count events whose observations were just filed."""
+    def note(self, observations: Iterable[Observation]) -> None:
+        """Count observations that were just filed."""
         agents = self._kept()
         if agents is None:
             agents = self._recount()
         else:
-            _add(agents, events)
+            _add(agents, (o.event for o in observations))
         text = json.dumps({"vaultd-seen": 1, "agents": agents}, ensure_ascii=False)
         fs.write_private(self._path, text.encode())
 
