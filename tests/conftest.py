@@ -9,7 +9,6 @@ from hypothesis import settings
 
 from tests.scratch import Scratch
 
-
 # A loaded machine makes a case slow, not wrong; a test that must be fast says so itself.
 settings.register_profile("any-load", deadline=None)
 settings.load_profile("any-load")
