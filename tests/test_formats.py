@@ -29,9 +29,11 @@ from vaultd.core.render import is_unedited
 from vaultd.core.sanitize import line, observe, redact
 from vaultd.engine import daemon
 from vaultd.engine.daemon import Daemon, told_process
+from vaultd.engine.history import History
 from vaultd.engine.install import install_plan, is_wired
 from vaultd.engine.installed import Installed, Row
 from vaultd.engine.journal import append_line
+from vaultd.engine.passes import Passes
 from vaultd.engine.revise import Revised
 from vaultd.engine.seen import Seen
 from vaultd.engine.setup import remember
@@ -485,6 +487,19 @@ def test_what_was_heard_of(room: Path) -> None:
     (room / "runs/seen.json").write_text(json.dumps({**told, "vaultd-seen": 2, "agents": "unknown"}), "utf-8")
     again = Seen(room, Inbox(room)).read()  # derived: counted anew
     assert again["codex"]["Stop"] == heard["codex"]["Stop"]
+
+
+def test_what_stood_in_the_way_and_what_the_person_accepted(old: Scratch) -> None:
+    old.run("init", check=True)
+    stores = old.stores()
+    assert History(stores)._consent == "3"
+    trouble = "[Errno 13] Permission denied: '/home/person/vaultd/projects/parser/sessions'"
+    assert f"Events are held back: {trouble}" in old.json("status", "--json")["problems"]
+    path = old.vault / ".vaultd/runs/trouble.json"
+    before = path.read_bytes()
+    path.unlink()
+    Passes(stores)._tell({trouble})
+    assert path.read_bytes() == before
 
 
 def home_with_record(tmp_path: Path) -> tuple[Path, Path]:
