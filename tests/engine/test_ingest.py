@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from tests.scratch import Scratch
 from vaultd.core import frontmatter
@@ -299,3 +302,31 @@ def test_a_folder_beside_its_pack_is_read_as_one_set(scratch: Scratch) -> None:
     assert not folder.exists() and len(pack.read_bytes().splitlines()) == 6
     drain(stores)
     assert pages(scratch)[0].read_bytes() == before and native
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_an_event_that_cannot_be_read_now_is_left(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    [*_, last] = sorted(stores.inbox.new.iterdir())
+    data = last.read_bytes()
+    child = os.fork()
+    if child == 0:  # as somebody who may not read the file, but may remove it
+        code = 1
+        try:
+            last.chmod(0o600)
+            for path in (scratch.base, *scratch.base.rglob("*")):
+                if path != last and not path.is_symlink():
+                    os.chown(path, 65534, 65534)
+            for parent in scratch.base.parents:
+                if parent != Path("/"):
+                    parent.chmod(parent.stat().st_mode | 0o011)
+            os.setuid(65534)
+            tally = drain(scratch.stores())
+            code = 0 if tally.outcomes[Outcome.POSTPONED] == 1 and "cannot be read" in str(tally.troubles) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert last.read_bytes() == data
+    drain(scratch.stores())
+    assert stores.inbox.pending() == [] and stores.inbox.failures() == []

@@ -86,7 +86,7 @@ def test_a_persons_repository_keeps_every_byte(tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in done.added] == [".git/info/exclude", ".git/info/attributes"]
     changed = {p.relative_to(vault).as_posix() for p, data in before.items() if p.read_bytes() != data}
     assert changed == {".git/info/exclude", ".git/info/attributes"}
-    assert (vault / ".git/info/exclude").read_text() == "# mine, no newline at the end\n/.vaultd/\n"
+    assert (vault / ".git/info/exclude").read_text() == "# mine, no newline at the end\n/.vaultd/\n.vaultd-tmp-*\n"
     write(vault / ".vaultd/x", "x")
     assert all(not c.path.startswith(".vaultd") for c in repo_of(vault).changed())
     assert run_git(vault, "check-ignore", "-q", ".vaultd/x").returncode == 0

@@ -98,7 +98,8 @@ class Daemon:
             self._events()
             for thread in threads:
                 thread.join()
-            self._commit()
+            if not self._history.trouble:
+                self._attempt(self._commit)
         finally:
             fs.remove(self._stores.vault.room / "daemon.json")
             lock.release()
@@ -193,7 +194,6 @@ class Daemon:
             (wake or self._stopping).wait(every)
             if wake is not None:
                 wake.clear()
-        self._attempt(step)
 
     def _attempt(self, step: Callable[[], None]) -> bool:
         """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon.

@@ -2,18 +2,19 @@
 
 A round of events, in this order (truth, acknowledgement; history and the index come afterwards):
 
-    1. batch by batch: read, normalise, sanitise; what cannot be understood goes to failed/; the observations of all
-       events but those with effects (turn end, pre-compact, session end, a claim, whatever comes after a session was
-       packed) are filed; one sync; the batch is removed from new/
-    2. accept what was claimed; per session with closing or late events: session page, handoff, log line; then the
+    1. batch by batch: read, normalise, sanitise; what cannot be understood goes to failed/
+    2. batch by batch: file the observations of all events but those with effects (turn end, pre-compact, session end, a
+       claim, whatever comes after a session was packed) and those of sessions that end in this round; one sync; remove
+       the batch from new/
+    3. accept what was claimed; per session with closing or late events: session page, handoff, log line; then the
        offers of its project
-    3. file the observations of the events with effects, one sync, remove them from new/
-    4. pack sessions that ended
+    4. file the other observations, those of sessions that ended as packs; one sync; remove them from new/
 
-A crash in 1 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 2 the
+A crash in 2 leaves events in new/ whose observations may exist: they are found complete, or filed again. After 3 the
 page and the handoff exist while the closing event is still in new/: it is *resumed*, and making them again gives the
-same names and texts. In 3 the closing event is found complete. In 4 sessions that ended lie in their folders: `repack`
-of the next process packs them. Nothing in new/ is removed before a sync that followed all its effects.
+same names and texts. In 4 the closing event is found complete, and so is all that is in a pack; a folder that stands
+beside its pack is packed by `repack` of the next process. Nothing in new/ is removed before a sync that followed all
+its effects.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from vaultd.core.observation import Observation
 from vaultd.core.sanitize import clean, line, observe
 from vaultd.core.session import digest
 from vaultd.engine.lifecycle import Lifecycle
-from vaultd.engine.offers import Offers
+from vaultd.engine.offers import Fresh, Offers
 from vaultd.engine.projects import Project
 from vaultd.engine.seen import Seen
 from vaultd.engine.sessions import Refreshed, Sessions
@@ -93,11 +94,13 @@ class Round:
 
     tally: Tally = field(default_factory=Tally)
     acknowledge: list[str] = field(default_factory=list)
+    plain: list[tuple[SessionName, Observation]] = field(default_factory=list)  # without effects
     held: dict[SessionName, list[Observation]] = field(default_factory=dict)  # with effects: filed after those
+    ending: dict[SessionName, list[Observation]] = field(default_factory=dict)  # those without of sessions that end
     closing: set[SessionName] = field(default_factory=set)
     claims: list[Observation] = field(default_factory=list)
     filed: list[Observation] = field(default_factory=list)  # acknowledged with the next sync
-    ended: list[SessionName] = field(default_factory=list)
+    told: list[Event] = field(default_factory=list)  # acknowledged
 
 
 class Ingest:
@@ -114,16 +117,30 @@ class Ingest:
         """Step 1 for one batch of keys."""
         for key in keys:
             self._admit(key, whole)
-        self._stores.inbox.sync()
-        self._acknowledge(whole)
+
+    def file(self, whole: Round) -> bool:
+        """Step 2 for one batch, to be called until it says that there is none left."""
+        batch, whole.plain = whole.plain[:BATCH], whole.plain[BATCH:]
+        for name, observation in batch:
+            if name in whole.ending:
+                whole.ending[name].append(observation)
+            else:
+                self._file(name, observation, whole)
+        whole.tally.count(Outcome.INSERTED, len(batch))
+        if whole.acknowledge:
+            self._acknowledge(whole)
+        return bool(whole.plain)
 
     def finish(self, whole: Round) -> None:
-        """Steps 2 to 4 for all batches of a round."""
-        if self._effects(whole):
-            self._stores.inbox.sync()
-        self._acknowledge(whole)
-        for name in whole.ended:
-            self._stores.inbox.pack(name)
+        """Steps 3 and 4 for all batches of a round."""
+        self._effects(whole)
+        if whole.acknowledge:
+            self._acknowledge(whole)
+
+    def conclude(self, whole: Round) -> None:
+        """Let the lifecycle see what was acknowledged, in the order in which it happened; also after a failed round."""
+        self.lifecycle.saw(whole.told)
+        whole.told.clear()
 
     def repack(self) -> None:
         """Pack the sessions that ended and that a crash left in their folders."""
@@ -134,18 +151,24 @@ class Ingest:
                 inbox.pack(name)
 
     def _acknowledge(self, whole: Round) -> None:
-        """Remove from new/ what is durable now, and count it."""
+        """Make durable what was filed, remove it from new/, and count it."""
+        self._stores.inbox.sync()
         self._stores.inbox.acknowledge(whole.acknowledge)
         whole.acknowledge.clear()
-        self.lifecycle.saw(o.event for o in whole.filed)
         if whole.filed:
             self._seen.note(whole.filed)
+        whole.told.extend(o.event for o in whole.filed)
         whole.filed.clear()
 
     def _admit(self, key: str, whole: Round) -> None:
         """Step 1 for one event."""
         stores = self._stores
-        delivery = stores.inbox.read(key)
+        try:
+            delivery = stores.inbox.read(key)
+        except OSError as error:
+            whole.tally.troubles.add(f"the event {key} cannot be read ({error.strerror})")
+            whole.tally.count(Outcome.POSTPONED)
+            return
         if delivery is None:
             return
         event = self._understand(delivery) if isinstance(delivery, Delivery) else Rejected(why_no_event(delivery))
@@ -165,15 +188,14 @@ class Ingest:
         observation = observe(event, stores.config.rules, assistant=stores.config.assistant)
         if event.kind in _CLOSING:
             whole.closing.add(name)
+            if event.kind is Kind.END:
+                whole.ending.setdefault(name, [])
         elif event.handoff:
             whole.claims.append(observation)
         if event.kind in _CLOSING or event.handoff or stores.inbox.has_pack(name):
             whole.held.setdefault(name, []).append(observation)
             return
-        stores.inbox.file(name, observation)
-        whole.filed.append(observation)
-        whole.acknowledge.append(key)
-        whole.tally.count(Outcome.INSERTED)
+        whole.plain.append((name, observation))
 
     def _understand(self, delivery: Delivery) -> Event | Rejected:
         """The event that a delivery means, completed from the transcript where the agent's payload lacks outcomes."""
@@ -203,42 +225,53 @@ class Ingest:
         why = line(reason, 500, rules)
         self._stores.inbox.reject(key, text, why)
 
-    def _effects(self, whole: Round) -> bool:
-        """Steps 2 and 3; whether anything was filed that needs a sync."""
+    def _file(self, name: SessionName, observation: Observation, whole: Round) -> None:
+        """File one observation; its event may be acknowledged after the next sync."""
+        self._stores.inbox.file(name, observation)
+        whole.filed.append(observation)
+        whole.acknowledge.append(observation.event.key)
+
+    def _effects(self, whole: Round) -> None:
+        """Step 3, and of step 4 the filing."""
         results: dict[SessionName, Refreshed] = {name: Refreshed() for name in whole.held}
+        fresh = {name: [*held, *whole.ending.get(name, ())] for name, held in whole.held.items()}
         with self._stores.vault.together() as undone:
             for claim in whole.claims:
                 name = SessionName(claim.event.agent, claim.event.sid)
                 self._guarded(results[name], whole.tally, partial(self._sessions.accept, claim))
             for name in self._to_refresh(whole):
-                held, closing = whole.held[name], name in whole.closing
-                refresh = partial(self._sessions.refresh, name, held, closing=closing)
+                refresh = partial(self._sessions.refresh, name, fresh[name], closing=name in whole.closing)
                 self._guarded(results[name], whole.tally, refresh)
             projects = {r.project.id: r.project for r in results.values() if r.project is not None}
             for project in projects.values():
                 affected = next(r for r in results.values() if r.project is not None and r.project.id == project.id)
-                self._guarded(affected, whole.tally, partial(self._prepare, project, whole))
+                self._guarded(affected, whole.tally, partial(self._prepare, project, fresh))
         lost = {outcome.path for outcome in undone}
-        filed = False
         for name, result in results.items():
-            observations = whole.held[name]
             whole.tally.written |= result.written
-            if result.postponed or result.written & lost:
-                whole.tally.count(Outcome.POSTPONED, len(observations))
-                continue
-            whole.tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(observations))
-            for observation in observations:
-                self._stores.inbox.file(name, observation)
-                whole.filed.append(observation)
-                whole.acknowledge.append(observation.event.key)
-                filed = True
-            if result.closed:
-                whole.ended.append(name)
-        return filed
+            self._settle(name, result, fresh[name], whole, lost=bool(result.written & lost))
 
-    def _prepare(self, project: Project, whole: Round) -> Refreshed:
+    def _settle(
+        self, name: SessionName, result: Refreshed, fresh: Sequence[Observation], whole: Round, *, lost: bool
+    ) -> None:
+        """Of step 4 the filing for one session. What is postponed stays in new/: the events with effects."""
+        held = whole.held[name]
+        if result.postponed or lost:
+            whole.tally.count(Outcome.POSTPONED, len(held))
+            fresh = whole.ending.get(name, ())
+        else:
+            whole.tally.count(Outcome.RESUMED if result.resumed else Outcome.INSERTED, len(held))
+            if result.closed:
+                self._stores.inbox.pack(name, fresh)
+                whole.filed.extend(fresh)
+                whole.acknowledge.extend(o.event.key for o in fresh)
+                return
+        for observation in fresh:
+            self._file(name, observation, whole)
+
+    def _prepare(self, project: Project, fresh: Fresh) -> Refreshed:
         """Bring the offers of a project up to date."""
-        self._offers.prepare(project, whole.held)
+        self._offers.prepare(project, fresh)
         return Refreshed()
 
     @staticmethod

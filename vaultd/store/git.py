@@ -72,6 +72,8 @@ _SETTINGS = (
     "advice.statusHints=false",
 )
 _FLAGS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+_HUNG_S = 30.0  # after a git that did not answer, so long none is asked
+_HANGS = "git did not answer in time; it is asked again in half a minute"
 _GRACE_S = 1.0  # from the polite signal to the other one
 
 
@@ -185,6 +187,7 @@ class Repo:
         self._environ = {**environ, "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}  # noqa: PTH120 - text path
         self._timeout = timeout
         self._now = now
+        self._hung_until = 0.0
         self._tree = WorkTree(top, self._git)
         self._committer = Committer(self._tree, patience, now)
 
@@ -194,6 +197,8 @@ class Repo:
 
     def state(self) -> GitState:
         """How the repository stands; `blocked` holds for `commit` too. Takes no lock."""
+        if self._hangs:
+            return GitState(True, _HANGS)
         place = self._tree.place()
         if place is None:
             return GitState(False, "the vault is not a git repository")
@@ -217,6 +222,8 @@ class Repo:
 
         Empty when git cannot tell; `state` says why.
         """
+        if self._hangs:
+            return []
         status = self._tree.status() if self._tree.place() is not None else None
         changes = status.changes if isinstance(status, Status) else ()
         return [change for change in changes if not change.path.startswith(".vaultd/")]
@@ -232,9 +239,19 @@ class Repo:
 
     def commit(self, paths: Iterable[str], message: Clean) -> Outcome:
         """Commit exactly these paths as they lie in the work tree; see `gitcommit.Committer.commit`."""
+        if self._hangs:
+            return Failed(_HANGS)
         return self._committer.commit(paths, message)
+
+    @property
+    def _hangs(self) -> bool:
+        """Whether git did not answer a moment ago: then it is not asked, nobody must wait for it again and again."""
+        return time.monotonic() < self._hung_until
 
     def _git(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
         seconds = self._timeout * patience
         top = self._tree.root
-        return run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
+        ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
+        if ran.late:
+            self._hung_until = time.monotonic() + _HUNG_S
+        return ran

@@ -13,11 +13,13 @@ in `inbox/new`. Folder and pack of one session may stand side by side and are re
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 from vaultd.core.event import Delivery, parse_delivery
 from vaultd.core.ids import KEY, Key, Sid, key_epoch
@@ -99,21 +101,26 @@ class Inbox:
         return [e.name for e in entries if not KEY.match(e.name) or e.is_dir(follow_symlinks=False)]
 
     def read(self, key: str) -> Delivery | bytes | None:
-        """One delivery; its raw bytes when it is not an event file; None when it is gone."""
+        """One delivery; its raw bytes when it is not an event file; None when it is gone.
+
+        OSError when it cannot be read at present: that says nothing about what it is.
+        """
         try:
             handle = os.open(f"{self._new}/{key}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
-        except OSError:
-            return b""  # a symbolic link or a device: nothing that a hook made
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                return b""  # a symbolic link or a socket: nothing that a hook made
+            raise
         try:
             stat = os.fstat(handle)
+            if not S_ISREG(stat.st_mode):
+                return b""
             parts, left = [], MAX_EVENT
             while left and (part := os.read(handle, min(left, max(stat.st_size + 1, 4096)))):
                 parts.append(part)
                 left -= len(part)
-        except OSError:
-            return b""
         finally:
             os.close(handle)
         data = b"".join(parts)
@@ -226,15 +233,22 @@ class Inbox:
         """All observations of a session, folder and pack as one set, by event time, file time, key."""
         return self._observed.all(f"{name}")
 
-    def pack(self, name: SessionName) -> None:
-        """Turn a session's folder into its pack. Two durable effects: after the first (pack replaced) folder and pack
-        say the same; after the second (folder removed) only the pack is left. What a newer vaultd wrote is kept in it.
+    def pack(self, name: SessionName, fresh: Iterable[Observation] = ()) -> None:
+        """Turn a session's folder and observations that were not filed yet into its pack.
+
+        Two durable effects: after the first (pack replaced) the folder says nothing that the pack does not; after the
+        second (folder removed) only the pack is left. The pack of a session that had nothing in `done/` is durable
+        after `sync()`, any other at once. What a newer vaultd wrote is kept in it.
         """
-        observations = self.observations(name)
-        if not observations:
+        found = {o.event.key: o for o in self.observations(name)}
+        newer = self._observed.newer(f"{name}")
+        before = bool(found or newer)
+        found.update((o.event.key, o) for o in fresh)
+        if not found:
             return
-        lines = [*map(observation_json, observations), *self._observed.newer(f"{name}").values()]
-        fs.write_private(self.done / f"{name}.jsonl", b"".join(line + b"\n" for line in lines), sync=True)
+        lines = [observation_json(o) for o in sorted(found.values(), key=lambda o: o.event.order)]
+        data = b"".join(line + b"\n" for line in (*lines, *newer.values()))
+        fs.write_private(f"{self._done}/{name}.jsonl", data, sync=before)
         fs.remove_tree(self.done / str(name))
         self._observed.forget(f"{name}")
 
