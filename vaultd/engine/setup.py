@@ -13,7 +13,7 @@ from vaultd.engine.offers import event_map
 from vaultd.engine.stores import Stores
 from vaultd.errors import RefusedError, UsageError
 from vaultd.store import fs
-from vaultd.store.git import Repo
+from vaultd.store.git import Blocked, Failed, Repo
 from vaultd.store.outbox import Outbox
 from vaultd.store.vault import Vault, Written
 
@@ -52,8 +52,35 @@ def needs_init(config: Config) -> bool:
 def init(config: Config) -> Report:
     """Make the configured vault. Existing files are never changed; a template page that was deleted does not come back.
 
-    UsageError for a path that cannot be a vault (the home folder, a file, a line break in its name).
+    The sentinel comes last: after a crash it is no vault yet, and doing it again makes what is missing. UsageError for
+    a path that cannot be a vault (the home folder, a file, a line break in its name).
     """
+    root = _possible(config)
+    report, vault = Report(root), Vault(root)
+    fresh = not (root / ".vaultd/vault-id").exists()
+    root.mkdir(parents=True, exist_ok=True)
+    if not fresh:
+        vault.initialise(uuid.uuid4().hex)
+    repo = Repo(root, config.environ)
+    made = repo.ensure()
+    report.added.extend(made.added)
+    if made.enclosing:
+        report.notes.append(f"Note: {made.enclosing} is a git repository around it; the vault has its own.")
+    if fresh:
+        report.added.extend(_template(vault))
+        result = repo.commit([*_shipped_in(root), *made.own], line("vaultd: vault made", 100))
+        if isinstance(result, Blocked | Failed):
+            report.notes.append(f"Note: nothing was committed yet ({result.reason}).")
+    Outbox(vault.room).write_map(event_map(load_agents().values()), config.command)
+    if fresh:
+        vault.initialise(uuid.uuid4().hex)
+        report.added.insert(0, ".vaultd/")
+    remember(config)
+    return report
+
+
+def _possible(config: Config) -> Path:
+    """The configured vault's path, if there may be a vault. UsageError."""
     root = config.vault
     if "\n" in str(root) or "\r" in str(root):
         raise UsageError("A vault's path cannot hold a line break.")
@@ -61,28 +88,7 @@ def init(config: Config) -> Report:
         raise UsageError(f"{root} is a file. Name a folder.")
     if root == config.places.home or root == Path("/"):
         raise UsageError(f"{root} cannot be a vault: everything in it would be recorded in git. Name a folder in it.")
-    report = Report(root)
-    had_pages = root.is_dir() and any(not path.name.startswith(".") for path in root.iterdir())
-    fresh = not (root / ".vaultd/vault-id").exists()
-    root.mkdir(parents=True, exist_ok=True)
-    vault = Vault(root)
-    vault.initialise(uuid.uuid4().hex)
-    if fresh:
-        report.added.append(".vaultd/")
-    repo = Repo(root, config.environ)
-    made = repo.ensure()
-    report.added.extend(made.added)
-    if made.enclosing:
-        report.notes.append(f"Note: {made.enclosing} is a git repository around it; the vault has its own.")
-    pages = _template(vault, had_pages) if fresh else []
-    report.added.extend(pages)
-    own = [name for name in (".gitignore", ".gitattributes") if any(a.startswith(f"{name}: new") for a in made.added)]
-    commit = [*pages, *own]
-    if commit:
-        repo.commit(commit, line("vaultd: vault made", 100))
-    Outbox(vault.room).write_map(event_map(load_agents().values()), config.command)
-    remember(config)
-    return report
+    return root
 
 
 def remember(config: Config) -> None:
@@ -105,14 +111,23 @@ def set_paused(stores: Stores, paused: bool) -> None:
         fs.remove(flag)
 
 
-def _template(vault: Vault, existing: bool) -> list[str]:
+def _template(vault: Vault) -> list[str]:
     """Add the pages that every vault gets and this one lacks; a person's own vault gets no map of content."""
-    added = []
+    texts = _template_texts()
+    ours = {rel.partition("/")[0] for rel in texts}
+    existing = any(not path.name.startswith(".") and path.name not in ours for path in vault.root.iterdir())
+    wanted = [rel for rel in texts if not (existing and rel == "Home.md")]
+    return [rel for rel in wanted if isinstance(vault.create(rel, redact(texts[rel])), Written)]
+
+
+def _template_texts() -> dict[str, str]:
+    """The pages that every vault gets, by path."""
     source = shipped("vault-template")
-    for path in sorted(source.rglob("*")):
-        rel = path.relative_to(source).as_posix()
-        if not path.is_file() or (existing and rel == "Home.md"):
-            continue
-        if isinstance(vault.create(rel, redact(path.read_text("utf-8"))), Written):
-            added.append(rel)
-    return added
+    paths = [path for path in sorted(source.rglob("*")) if path.is_file()]
+    return {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+def _shipped_in(root: Path) -> list[str]:
+    """Template pages that lie in a vault as they were shipped."""
+    texts = {rel: text.encode() for rel, text in _template_texts().items()}
+    return [rel for rel, data in texts.items() if (root / rel).is_file() and (root / rel).read_bytes() == data]

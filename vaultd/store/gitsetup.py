@@ -22,12 +22,14 @@ _UNION = "log-*.md merge=union"
 @dataclass(frozen=True, slots=True)
 class Ensured:
     """What `ensure` did. `created`: there was no repository; `enclosing`: the top of a bigger one around the vault, or
-    None; `added`: one line for the person per file that was made or added to.
+    None; `added`: one line for the person per file that was made or added to; `own`: the files at the vault's root that
+    say what was made here and nothing else.
     """
 
     created: bool
     enclosing: str | None
     added: tuple[str, ...]
+    own: tuple[str, ...] = ()
 
 
 def ensure(root: Path, git: Callable[..., Ran]) -> Ensured:
@@ -56,7 +58,14 @@ def ensure(root: Path, git: Callable[..., Ran]) -> Ensured:
     _demand(attributes, "git check-attr")
     if not attributes.out.endswith(b"\0union\0"):
         added.append(_add(root / ".gitattributes", Path(place.common, "info", "attributes"), _UNION))
-    return Ensured(created, around.top or around.own if around else None, tuple(added))
+    texts = {".gitignore": _IGNORE, ".gitattributes": _UNION}
+    own = tuple(name for name, text in texts.items() if _says(root / name, f"{text}\n".encode()))
+    return Ensured(created, around.top or around.own if around else None, tuple(added), own)
+
+
+def _says(path: Path, data: bytes) -> bool:
+    """Whether a file holds these bytes."""
+    return path.is_file() and path.read_bytes() == data
 
 
 def _demand(ran: Ran, doing: str) -> None:
