@@ -190,8 +190,8 @@ def text(data: bytes) -> str:
 
 
 def litter(scratch: Scratch) -> list[str]:
-    """No unfinished file is left anywhere."""
-    roots = (scratch.vault, scratch.home)
+    """No unfinished file is left in the vault or the cache."""
+    roots = (scratch.vault, scratch.home / ".cache")
     return [f"litter: {p.relative_to(scratch.base)}" for root in roots for p in walk(root) if p.name.startswith(_TEMP)]
 
 

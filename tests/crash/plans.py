@@ -163,8 +163,8 @@ PLANS = {
         Plan("mixed", mixed),
         Plan("done", ended),
         Plan("reindex", ended, ("reindex",)),
-        Plan("init", nothing, ("init",), INIT),
-        Plan("init-notes", notes, ("init",), INIT),
+        Plan("init", nothing, ("init",), INIT, later=True),
+        Plan("init-notes", notes, ("init",), INIT, later=True),
         # Accepted again it is a conflict (8); who accepted it may be missing when the first one was killed.
         Plan("accept", ended, ACCEPT, (ACCEPT, ("ingest",)), frozenset({0, 8}), r"(?m)^accepted_(at|by):.*$"),
     )

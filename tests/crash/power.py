@@ -1,7 +1,8 @@
 """What a power cut may leave: a model of the disk, fed with the durable steps of a real run.
 
 Durable is what was there at the start, what a `syncfs` covered, the bytes of a file that was synced, and the names in a
-folder that was synced. Of the rest a file system may keep anything; three of these choices are played through:
+folder that was synced; a rename is one thing, in both its folders. Of the rest a file system may keep anything; three
+of these choices are played through:
 
     nothing    nothing that was not synced
     removals   of that only that names were removed
@@ -40,6 +41,17 @@ class State:
     folders: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Rename:
+    """A file's way from a name in one folder to a name in another; folders by inode."""
+
+    source: int
+    old: str
+    folder: int
+    name: str
+    inode: int
+
+
 @dataclass
 class Disk:
     """What is durable of the tree below `root`; folders called `but` are left out."""
@@ -49,6 +61,7 @@ class Disk:
     names: dict[int, dict[str, int]] = field(default_factory=dict)
     data: dict[int, bytes] = field(default_factory=dict)
     removed: set[tuple[int, str]] = field(default_factory=set)
+    renamed: list[Rename] = field(default_factory=list)  # between folders, and not durable yet
     held: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,6 +93,7 @@ class Disk:
         for path, is_folder in self.walk():
             self.sync(path, is_folder)
         self.removed.clear()
+        self.renamed.clear()
 
     def sync(self, path: str, is_folder: bool) -> None:
         """fsync of one file or folder."""
@@ -87,10 +101,19 @@ class Disk:
         if is_folder:
             self.names[number] = self.listing(path)
             self.removed = {(folder, name) for folder, name in self.removed if folder != number}
+            self.complete(number)
         else:
             self.data[number] = Path(path).read_bytes()
 
-    def follow(self, call: str, path: str) -> None:
+    def complete(self, synced: int) -> None:
+        """Let the other side of renames into or out of a synced folder be durable as well."""
+        for rename in [r for r in self.renamed if synced in (r.source, r.folder)]:
+            self.renamed.remove(rename)
+            if self.names[rename.source].get(rename.old) == rename.inode:
+                del self.names[rename.source][rename.old]
+            self.names.setdefault(rename.folder, {}).setdefault(rename.name, rename.inode)
+
+    def follow(self, call: str, path: str, old: str) -> None:
         """Take note of a step that is about to be made."""
         if call == "syncfs":
             self.sync_all()
@@ -99,6 +122,9 @@ class Disk:
         elif call in ("unlink", "unlinkat", "rmdir") and os.path.lexists(path):
             folder, _, name = path.rpartition("/")
             self.removed.add((self.hold(folder)[0], name))
+        elif old and old.rpartition("/")[0] != path.rpartition("/")[0] and os.path.lexists(old):
+            (source, _, gone), (folder, _, name) = old.rpartition("/"), path.rpartition("/")
+            self.renamed.append(Rename(self.hold(source)[0], gone, self.hold(folder)[0], name, self.hold(old)[0]))
 
     def after(self, choice: str) -> tuple[dict[str, bytes], tuple[str, ...]]:
         """Files and folders as they are found when the power is back."""
@@ -138,10 +164,10 @@ def states(request: Request, root: str) -> list[State]:
                 seen.add(told)
                 found.append(State(number, step, choice, files, folders))
 
-    def step(_pid: int, call: str, path: str) -> None:
+    def step(call: str, path: str, old: str) -> None:
         nonlocal number
         note(f"{call} {path}")
-        disk.follow(call, path)
+        disk.follow(call, path, old)
         number += 1
 
     told = answer(request, step)

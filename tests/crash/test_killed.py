@@ -51,8 +51,8 @@ ALL = [
     ("staged", "git", "caller", 2),
     ("reindex", "index", "all", 2),
     ("accept", "all", "all", 2),
-    ("init", "all", "all", 5),
-    ("init-notes", "all", "all", 4),
+    ("init", "all", "all", 6),
+    ("init-notes", "pages", "all", 1),
 ]
 CHUNKS = [(plan, area, who, n, of) for plan, area, who, of in ALL for n in range(of)]
 

@@ -45,13 +45,15 @@ RDX, R10, R8 = 12, 7, 9
 @dataclass(frozen=True)
 class Call:
     """A durable call: which argument is its file (a descriptor), or its path and the folder that is relative to;
-    `count`: the register of how many bytes it writes; `flags`: the argument that must ask for creation or truncation.
+    `old`: the path that a rename takes it from, and its folder; `count`: the register of how many bytes it writes;
+    `flags`: the argument that must ask for creation or truncation.
     """
 
     name: str
     fd: int | None = None
     path: int | None = None
     at: int | None = None
+    old: tuple[int, int | None] | None = None
     count: int | None = None
     flags: int | None = None
 
@@ -67,7 +69,7 @@ CALLS: dict[int, Call] = {
     75: Call("fdatasync", fd=0),
     76: Call("truncate", path=0),
     77: Call("ftruncate", fd=0),
-    82: Call("rename", path=1),
+    82: Call("rename", path=1, old=(0, None)),
     83: Call("mkdir", path=0),
     84: Call("rmdir", path=0),
     85: Call("creat", path=0),
@@ -79,14 +81,14 @@ CALLS: dict[int, Call] = {
     257: Call("openat", path=1, at=0, flags=2),
     258: Call("mkdirat", path=1, at=0),
     263: Call("unlinkat", path=1, at=0),
-    264: Call("renameat", path=3, at=2),
+    264: Call("renameat", path=3, at=2, old=(1, 0)),
     265: Call("linkat", path=3, at=2),
     266: Call("symlinkat", path=2, at=1),
     268: Call("fchmodat", path=1, at=0),
     277: Call("sync_file_range", fd=0),
     285: Call("fallocate", fd=0),
     306: Call("syncfs", fd=0),
-    316: Call("renameat2", path=3, at=2),
+    316: Call("renameat2", path=3, at=2, old=(1, 0)),
     326: Call("copy_file_range", fd=2, count=R8),
 }
 
@@ -171,12 +173,17 @@ def target(pid: int, call: Call, info: SyscallInfo) -> str:
     """The path of the file that a call changes."""
     if call.fd is not None:
         return link_of(f"/proc/{pid}/fd/{info.args[call.fd]}")
-    path = text_at(pid, info.args[call.path or 0])
+    return argument(pid, info, call.path or 0, call.at)
+
+
+def argument(pid: int, info: SyscallInfo, number: int, at: int | None) -> str:
+    """A path among a call's arguments, absolute; `at`: the argument that names the folder it is relative to."""
+    path = text_at(pid, info.args[number])
     if path.startswith("/"):
         return path
     base = link_of(f"/proc/{pid}/cwd")
-    if call.at is not None and ctypes.c_int32(info.args[call.at] & 0xFFFFFFFF).value >= 0:
-        base = link_of(f"/proc/{pid}/fd/{info.args[call.at]}")
+    if at is not None and ctypes.c_int32(info.args[at] & 0xFFFFFFFF).value >= 0:
+        base = link_of(f"/proc/{pid}/fd/{info.args[at]}")
     return os.path.normpath(f"{base}/{path}")
 
 
@@ -212,7 +219,7 @@ class Trace:
     """A run in progress."""
 
     request: Request
-    seen: Callable[[int, str, str], None] | None = None
+    seen: Callable[[str, str, str], None] | None = None
     steps: list[tuple[str, str, str]] = field(default_factory=list)
     tasks: set[int] = field(default_factory=set)
     root: int = 0
@@ -300,7 +307,7 @@ class Trace:
             ptrace(CONT, pid)
             return
         if self.seen is not None:
-            self.seen(pid, call.name, path)
+            self.seen(call.name, path, argument(pid, info, *call.old) if call.old else "")
         self.steps.append((call.name, path, program_of(pid)))
         if self.killed or len(self.steps) - 1 != self.request.kill_at:
             ptrace(CONT, pid)
@@ -327,8 +334,8 @@ class Trace:
             os.kill(pid, signal.SIGKILL)
 
 
-def answer(request: Request, seen: Callable[[int, str, str], None] | None = None) -> dict[str, Any]:
-    """Carry one request out."""
+def answer(request: Request, seen: Callable[[str, str, str], None] | None = None) -> dict[str, Any]:
+    """Carry one request out. `seen` is told each step before it runs: call, path, and what a rename's old path was."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         trace = Trace(request, seen)
         trace.run(out.fileno(), err.fileno())

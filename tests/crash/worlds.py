@@ -41,6 +41,7 @@ LOCK_AGE_S = 600.0
 
 AREAS = {
     "vault": (["vault"], ["vault/.git/"]),
+    "pages": (["vault"], ["vault/.git/", "vault/.vaultd/outbox/"]),
     "git": (["vault/.git/"], []),
     "index": (["home/.cache/"], []),
     "room": (["vault/.vaultd/", "vault/projects/", "home/.local/"], []),
@@ -111,6 +112,7 @@ class Plan:
     """A state of the world and the command that is killed in it. `prepare` makes the state and leaves undone events in
     the inbox. `again` is run afterwards, in order; its exit codes must be among `codes`. `masked`: a regular expression
     for what two runs may say differently on a page. `status`: what git has left to commit in the end, the person's.
+    With `later` a lock that a killed git left is old by then.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Plan:
     codes: frozenset[int] = frozenset({0})
     masked: str = ""
     status: str = ""
+    later: bool = False
 
 
 @dataclass
@@ -221,6 +224,8 @@ class World:
 
     def recover(self) -> None:
         """What happens after a crash sooner or later: another pass, and one more when a killed git left a lock."""
+        if self.plan.later:
+            age_locks(self.scratch.vault)
         for command in self.plan.again:
             run = self.run(command, trace=False)
             assert run.code in self.plan.codes, run.err
