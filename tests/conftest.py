@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.examples import examples
 from tests.scratch import Scratch
 
 # A loaded machine makes a case slow, not wrong; a test that must be fast says so itself.
@@ -18,3 +19,7 @@ settings.load_profile("any-load")
 def scratch(tmp_path: Path) -> Scratch:
     """A scratch home with nothing in it yet."""
     return Scratch(tmp_path)
+
+
+settings.register_profile("vaultd", max_examples=examples(100))
+settings.load_profile("vaultd")

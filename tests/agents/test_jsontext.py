@@ -10,9 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from vaultd.agents.jsontext import JsonError, Text
 
-calm = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
+calm = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # a busy machine
 scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=6) | st.just(1.5)
 values = st.recursive(scalars, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=4), v, max_size=3))
 objects = st.dictionaries(st.text(max_size=4), values, max_size=4)

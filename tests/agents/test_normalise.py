@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.recorded import KEY, NOW, an, delivery, payload, recordings
+from tests.examples import examples
 from vaultd.agents import Rejected, complete, load_agents, normalise
 from vaultd.core.event import CLOSE_EVENT, Delivery, Event, FileTouch, Kind, Process
 from vaultd.core.ids import Key, session_id
@@ -207,7 +208,9 @@ def test_a_command_that_is_no_failure_has_an_open_outcome() -> None:
     assert call is not None and (call.exit_code, call.ok) == (None, None)
 
 
-calm = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
+calm = settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # a busy machine
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("1" * 5000)
 values = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=8), inner), max_leaves=8

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from vaultd.core.fence import CLOSE, NOTICE, OPEN, defuse, fenced, without_history
 
 NAME = "untrusted-history"
@@ -45,7 +46,7 @@ def bare(text: str) -> str:
     return "".join(c for c in flat if c.isascii() and c.isalpha())
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.text(max_size=30), forged(), st.text(max_size=30))
 def test_a_forged_fence_in_any_disguise_is_replaced(before: str, mark: str, after: str) -> None:
     text = fenced(f"{before}\n{mark}\n{after}")
@@ -57,7 +58,7 @@ def test_a_forged_fence_in_any_disguise_is_replaced(before: str, mark: str, afte
     assert "[a fence mark stood here]" in text
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(st.one_of(st.text(max_size=12), forged(), st.sampled_from(["</un", "trusted", "-hist", "ory>"]))).map(
         "".join

@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from vaultd.core import yamltext
 from vaultd.core.frontmatter import LIMIT, Value, body_hash, dump, parse, splice, split
 from vaultd.core.keys import OWN_KEYS
@@ -180,7 +181,7 @@ def comes_back(values: dict[str, object]) -> None:
 
 
 @given(st.dictionaries(STRINGS, VALUES, max_size=5))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_what_is_written_is_read_back(values: dict[str, object]) -> None:
     comes_back(values)
 
@@ -193,7 +194,7 @@ def test_what_is_written_is_read_back_ten_thousand_times(values: dict[str, objec
 
 
 @given(STRINGS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
     if re.match(r"\d{4}-\d{2}-\d{2}", text):
         return  # a date there, on purpose
@@ -369,7 +370,7 @@ OURS = st.sampled_from(sorted(OWN_KEYS))
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_values_are_changed_and_nothing_else(
     old: dict[str, object], new: dict[str, object], foreign: list[str], eol: str, first: bool
 ) -> None:

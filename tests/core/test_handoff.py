@@ -13,6 +13,7 @@ from tests.core import scripted
 from tests.core.arbitrary import sessions, texts
 from tests.core.making import START, end, file, prompt, say, shell, start
 from tests.core.test_render import check_structure
+from tests.examples import examples
 from vaultd.core import frontmatter
 from vaultd.core.event import Event
 from vaultd.core.fence import CLOSE, OPEN
@@ -158,7 +159,7 @@ def test_a_provisional_page_says_so() -> None:
     assert "had not reported its end" in given_to(page)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(sessions)
 def test_any_session_has_a_bounded_page_that_reads_back(events: list[Event]) -> None:
     page = page_of(events)
@@ -244,7 +245,7 @@ Written by hand, 2026-11-29 10:08 +01:00.
     assert all(part in text for part in ("Half done.", "Which port?", "Restart it", "src/a.py", "m-0123456789"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(texts, st.lists(texts, max_size=40), st.lists(texts, max_size=40), st.lists(texts, max_size=40))
 def test_any_page_made_by_hand_is_bounded(
     summary: str, questions: list[str], steps: list[str], files: list[str]
@@ -284,7 +285,7 @@ def test_any_page_reads(data: bytes) -> None:
     check_fence(injected(handoff, 9000, START))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_read(data: bytes) -> None:
     check_fence(injected(parse_handoff(data, PATH), 9000, START))
@@ -391,7 +392,7 @@ def test_the_text_keeps_any_limit(name: str, limit: int) -> None:
         assert "## Asked" in text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts, texts, st.integers(0, 2000))
 def test_no_page_can_forge_the_fence_or_break_the_limit(body: str, value: str, limit: int) -> None:
     page = frontmatter.dump({"id": value.replace("\x00", ""), "next_steps": [value, body], "cwd": body}) + body

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from tests.examples import examples
 from vaultd.core.markup import clip, code, escape, fold, size, squash, unescape
 
 MARKDOWN = MarkdownIt("commonmark").enable("table").enable("strikethrough")
@@ -24,7 +25,7 @@ HARMLESS = {
 }
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.one_of(CHARACTERS, st.text(max_size=40)))
 @example("\\`a`b`")
 @example("`` ` ``` x")
@@ -41,7 +42,7 @@ def test_escaped_text_is_one_paragraph_of_plain_words_and_comes_back(text: str) 
     assert inside <= HARMLESS
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(CHARACTERS)
 def test_escaped_text_holds_no_link_embed_or_comment_of_obsidian(text: str) -> None:
     # A program that looks for these signs and knows no escapes finds none either (outside code spans).
@@ -77,7 +78,7 @@ def test_escape(text: str, escaped: str) -> None:
     assert escape(text) == escaped
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(CHARACTERS)
 def test_a_code_span_cannot_be_closed_from_inside(text: str) -> None:
     span = code(text)
@@ -89,7 +90,7 @@ def test_a_code_span_cannot_be_closed_from_inside(text: str) -> None:
         assert span == ""
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(max_size=60), st.integers(0, 80))
 def test_clip_never_exceeds_its_limit_nor_cuts_a_character(text: str, limit: int) -> None:
     cut = clip(text, limit)

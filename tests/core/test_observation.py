@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.secret_samples import MARK, R40, SECRETS, UUID, pieces
+from tests.examples import examples
 from vaultd.core.event import Event, FileTouch, Kind, Process, ToolCall
 from vaultd.core.ids import Key, Sid, session_id
 from vaultd.core.observation import Observation, observation_json, parse_observation
@@ -182,7 +183,7 @@ events = st.builds(
 
 
 @given(events)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_what_was_written_is_read_back_equal(one: Event) -> None:
     seen = observe(one)
     data = observation_json(seen)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.core.arbitrary import tools
+from tests.examples import examples
 from vaultd.core.event import ToolCall
 from vaultd.core.outcome import read_outcome
 
@@ -142,7 +143,7 @@ def test_other_tools_fail_only_when_they_say_so() -> None:
     assert failed.lines == ("String to replace not found in file.",)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(tools)
 def test_any_call_has_an_outcome(call: ToolCall) -> None:
     outcome = read_outcome(call)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.core.arbitrary import texts
+from tests.examples import examples
 from vaultd.core.blocks import plain, sentences
 from vaultd.core.prose import headline, is_offer, mine, prose, statements
 
@@ -206,7 +207,7 @@ def test_a_long_text_of_one_kind_is_read_in_time(piece: str) -> None:
     assert time.process_time() - began < 5  # a quadratic pattern takes minutes
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(texts)
 def test_any_text_is_read_and_nothing_is_made_up(text: str) -> None:
     found = mine(text)

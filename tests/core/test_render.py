@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from tests.core import scripted
 from tests.core.arbitrary import sessions
 from tests.core.making import START, end, event, file, prompt, say, shell, start
+from tests.examples import examples
 from vaultd.core import frontmatter
 from vaultd.core.event import Event, Kind
 from vaultd.core.render import PageFacts, body_hash, is_unedited, resumed_section, session_page
@@ -212,7 +213,7 @@ def test_raw_text_breaks_no_structure(text: str) -> None:
     check_structure(page_of(events))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(sessions)
 def test_any_session_has_a_sound_page(events: list[Event]) -> None:
     text = page_of(events)

@@ -32,6 +32,7 @@ from tests.core.secret_samples import (
     pieces,
     variants,
 )
+from tests.examples import examples
 from vaultd.core import sanitize
 from vaultd.core.sanitize import DEFAULT, Clean, Rules, clean, line, redact
 from vaultd.core.secrets import folded
@@ -112,7 +113,7 @@ def test_hashes_ids_and_pictures_are_untouched() -> None:
 
 
 @given(st.from_regex(sanitize._HARMLESS, fullmatch=True))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_what_is_passed_unseen_would_pass_when_looked_at(text: str) -> None:
     assert sanitize._pass(sanitize._presentable(text), DEFAULT) == text == redact(text)
 
@@ -136,14 +137,14 @@ def test_control_characters_go_before_secrets_are_looked_for() -> None:
 
 
 @given(texts)
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_redacting_twice_changes_nothing(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
 
 
 @given(texts, st.integers(0, 400), st.floats(0, 1))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_bounded_text_fits_and_stays_as_it_is(text: str, limit: int, tail: float) -> None:
     cut = clean(text, limit, tail=tail)
     assert type(cut) is Clean
@@ -154,7 +155,7 @@ def test_a_bounded_text_fits_and_stays_as_it_is(text: str, limit: int, tail: flo
 
 
 @given(texts, st.integers(0, 200))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_a_line_is_one_and_fits(text: str, limit: int) -> None:
     one = line(text, limit)
     assert type(one) is Clean

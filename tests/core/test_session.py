@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from tests.core.arbitrary import sessions
 from tests.core.making import START, end, event, file, prompt, say, shell, start
+from tests.examples import examples
 from vaultd.core.event import CLOSE_EVENT, Event, Kind, ToolCall
 from vaultd.core.ids import Key
 from vaultd.core.lifecycle import latest
@@ -421,7 +422,7 @@ def test_place_and_head() -> None:
     assert digest([start(cwd="/w/other")]).subdir == ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(sessions)
 def test_any_events_have_a_digest(events: list[Event]) -> None:
     made = digest(events)
