@@ -11,7 +11,7 @@ from tests.examples import examples
 from tests.scratch import Scratch
 
 # A loaded machine makes a case slow, not wrong; a test that must be fast says so itself.
-settings.register_profile("any-load", deadline=None)
+settings.register_profile("any-load", deadline=None, max_examples=examples(100))
 settings.load_profile("any-load")
 
 
@@ -19,7 +19,3 @@ settings.load_profile("any-load")
 def scratch(tmp_path: Path) -> Scratch:
     """A scratch home with nothing in it yet."""
     return Scratch(tmp_path)
-
-
-settings.register_profile("vaultd", max_examples=examples(100))
-settings.load_profile("vaultd")
