@@ -26,7 +26,7 @@ from vaultd.engine.stores import Stores
 from vaultd.store.inbox import SessionName
 from vaultd.store.outbox import Claim, Offer
 
-__all__ = ["Offers", "event_map"]
+__all__ = ["Fresh", "Offers", "event_map"]
 
 Fresh = Mapping[SessionName, Sequence[Observation]]
 """Observations by session that were not filed yet."""

@@ -87,13 +87,20 @@ class Passes:
     def _round(self, keys: Sequence[str], advance: Callable[[int], None]) -> Tally:
         """One round of events; the write lock is free between its batches."""
         current = Round()
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
+        try:
+            for start in range(0, len(keys), BATCH):
+                batch = keys[start : start + BATCH]
+                with self._stores.write_lock:
+                    self._ingest.take(batch, current)
+                advance(start + len(batch))
+            more = True
+            while more:
+                with self._stores.write_lock:
+                    more = self._ingest.file(current)
             with self._stores.write_lock:
-                self._ingest.take(batch, current)
-            advance(start + len(batch))
-        with self._stores.write_lock:
-            self._ingest.finish(current)
+                self._ingest.finish(current)
+        finally:
+            self._ingest.conclude(current)
         return current.tally
 
     def sweep(self) -> None:
