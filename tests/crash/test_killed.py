@@ -21,7 +21,7 @@ SAMPLE = [
     ("first", "vault", "unlink", r"\.vaultd/inbox/new/", "after", "all"),
     ("first", "vault", "linkat", r"sessions/", "after", "all"),
     ("first", "vault", "linkat", r"handoffs/open/.*-g1\.md", "before", "all"),
-    ("first", "vault", "unlinkat", r"\.vaultd/done/", "after", "all"),
+    ("provisional", "vault", "unlinkat", r"\.vaultd/done/", "after", "all"),
     ("first", "git", "write", r"index\.lock", "half", "all"),
     ("first", "git", "rename", r"refs/heads/main", "after", "caller"),
     ("first", "index", "write", r"\.seg", "half", "all"),

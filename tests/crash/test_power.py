@@ -50,14 +50,16 @@ def breaches(steps: Sequence[Step]) -> list[str]:
         elif call in ("link", "linkat", "rename", "renameat2", "renameat"):
             if page and any(d.startswith(f"{folder}/.vaultd-tmp-") for d in dirty):
                 wrong.append(f"{path} got its name before its bytes were synced")
-            if re.match(r"vault/\.vaultd/done/[^/]+/", path) and (pages := [p for p in loose if loose[p] == "page"]):
+            if re.match(r"vault/\.vaultd/done/[^/]+(?:/|\.jsonl$)", path) and (
+                pages := [p for p in loose if loose[p] == "page"]
+            ):
                 wrong.append(f"{path} was filed before {pages} was durable")
             if not name.startswith(".vaultd-tmp-"):
                 loose[path] = "page" if page else "room"
         elif call in ("unlink", "unlinkat"):
             key = "/" + name
             if path.startswith("vault/.vaultd/inbox/new/"):
-                filed = [p for p in loose if p.endswith(key) and re.search("/(done|failed)/", p)]
+                filed = [p for p in loose if p.endswith((key, ".jsonl")) and re.search("/(done|failed)/", p)]
                 if filed or any(loose[p] == "page" for p in loose):
                     wrong.append(f"{path} was acknowledged before {filed or 'the pages'} were durable")
             if path.startswith("vault/.vaultd/done/") and f"{folder}.jsonl" in loose:
@@ -66,7 +68,7 @@ def breaches(steps: Sequence[Step]) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("plan", ["mixed", "resumed", "claimed"])
+@pytest.mark.parametrize("plan", ["mixed", "resumed", "claimed", "provisional"])
 def test_the_order_of_steps(world_of: WorldOf, plan: str) -> None:
     steps = world_of(plan).steps("vault")
     assert any("inbox/new" in path and call == "unlink" for call, path, _ in steps)
@@ -78,6 +80,7 @@ def test_the_rules_bite(world_of: WorldOf) -> None:
     assert any("acknowledged" in b for b in breaches([s for s in steps if s[0] != "syncfs"]))
     assert any("was filed" in b for b in breaches([s for s in steps if not _syncs(s, "sessions")]))
     assert any("its bytes" in b for b in breaches([s for s in steps if not _syncs(s, ".vaultd-tmp-")]))
+    steps = world_of("provisional").steps("vault")
     assert any("its pack" in b for b in breaches([s for s in steps if not _syncs(s, ".vaultd/done")]))
 
 
