@@ -3,7 +3,9 @@
     python tests/bench/ingest.py [--events 100000] [--sessions 200] [--sample 5000]
 
 Bare operations are what one event costs at least: read the file, write another, rename it, remove the first, with one
-syncfs for each 512. They are measured before and after ingest, on --sample events, and the mean counts.
+syncfs for each 512. They are measured before and after ingest, on --sample events, and the mean counts. Sessions end
+within the events; then as many events as the sample has are taken in of sessions that go on, for which each event has a
+file of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
@@ -28,17 +32,17 @@ BATCH = 512
 TEXT = "Please look at the loader in src/app.py and make the retry count configurable, then run the tests again. " * 3
 
 
-def events(scratch: Scratch, cwd: Path, count: int, sessions: int) -> None:
-    """Fill the inbox: sessions of prompts, tool calls, turn ends and an end, a second apart."""
+def events(scratch: Scratch, cwd: Path, count: int, sessions: int, *, end: bool = True) -> None:
+    """Fill the inbox: sessions of prompts, tool calls, turn ends and (unless they go on) an end, a second apart."""
     new = scratch.vault / ".vaultd/inbox/new"
     start = int(time.time()) - count - 10
     each = max(4, count // sessions)
     head = f"cwd={cwd}\nroot={cwd}\n"
     for n in range(count):
-        native = f"{n // each:08d}-2222-4333-8444-666666666666"
+        native = f"{n // each:08d}-{2222 if end else 3333}-4333-8444-666666666666"
         place, base = n % each, {"session_id": native, "cwd": str(cwd)}
         payload: dict[str, object]
-        if place == each - 1 or n == count - 1:
+        if end and (place == each - 1 or n == count - 1):
             name, payload = "SessionEnd", {**base, "reason": "other"}
         elif place % 50 == 0:
             name, payload = "UserPromptSubmit", {**base, "prompt": f"{TEXT} {n}", "prompt_id": str(n)}
@@ -59,29 +63,51 @@ def events(scratch: Scratch, cwd: Path, count: int, sessions: int) -> None:
         )
 
 
-def bare(folder: Path, count: int) -> float:
-    """Events a second of bare file operations."""
+@dataclass
+class Rate:
+    """What one event took, in microseconds: on the clock and of the processor."""
+
+    wall: float
+    cpu: float
+
+    @staticmethod
+    def of(count: int, work: Callable[[], object]) -> Rate:
+        """Measure the work of so many events."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        return Rate((time.perf_counter() - wall) / count * 1e6, (time.process_time() - cpu) / count * 1e6)
+
+    def __str__(self) -> str:
+        return f"{1e6 / self.wall:8.0f} events/s, {self.wall:6.0f} us each, {self.cpu:5.0f} of them CPU"
+
+
+def bare(folder: Path, count: int) -> Rate:
+    """Bare file operations."""
     source, target = folder / "new", folder / "done"
     source.mkdir(parents=True)
     target.mkdir()
     data = b"x" * 700
     for n in range(count):
         (source / str(n)).write_bytes(data)
-    libc, handle = ctypes.CDLL(None), os.open(source, os.O_RDONLY)
-    began = time.perf_counter()
+    handle = os.open(source, os.O_RDONLY)
+    rate = Rate.of(count, lambda: bare_operations(source, target, handle, count))
+    os.close(handle)
+    shutil.rmtree(folder)
+    return rate
+
+
+def bare_operations(source: Path, target: Path, handle: int, count: int) -> None:
+    """Move so many files from one folder to another, as carefully as ingest does."""
+    libc = ctypes.CDLL(None)
     for first in range(0, count, BATCH):
         names = [str(n) for n in range(first, min(first + BATCH, count))]
         for name in names:
             content = (source / name).read_bytes()
             (target / f".{name}").write_bytes(content)
-            os.rename(target / f".{name}", target / name)  # noqa: PTH104  # the bare operation, as cheap as it can be
+            os.rename(target / f".{name}", target / name)  # noqa: PTH104  # the bare operation
         libc.syncfs(handle)
         for name in names:
-            os.unlink(source / name)  # noqa: PTH108  # the bare operation, as cheap as it can be
-    took = time.perf_counter() - began
-    os.close(handle)
-    shutil.rmtree(folder)
-    return count / took
+            os.unlink(source / name)  # noqa: PTH108  # the bare operation
 
 
 def rss() -> float:
@@ -117,19 +143,22 @@ def main() -> int:
                 seen = done
                 memory.append((done, rss()))
 
-        began = time.perf_counter()
-        tally = passes.drain(progress=progress)
-        took = time.perf_counter() - began
+        whole = Rate.of(args.events, lambda: passes.drain(progress=progress))
         after = bare(base / "bare2", args.sample)
-        rate, reference = args.events / took, (before + after) / 2
-        print(f"bare file operations   {before:8.0f} and {after:.0f} events/s (before and after)")
-        print(f"ingest                 {rate:8.0f} events/s over {tally.total} events")
-        print(f"ratio                  {rate / reference:8.2f} (at least 0.5)")
+        done = scratch.vault / ".vaultd/done"
+        packs, folders = len(list(done.glob("*.jsonl"))), sum(1 for p in done.iterdir() if p.is_dir())
+        events(scratch, cwd, args.sample, max(1, args.sample // 500), end=False)
+        going_on = Rate.of(args.sample, passes.drain)
+        reference = (before.wall + after.wall) / 2
+        print(f"bare file operations  {before}")
+        print(f"  and afterwards      {after}")
+        print(f"ingest                {whole}")
+        print(f"  ratio               {reference / whole.wall:8.2f} (at least 0.5)")
+        print(f"sessions that go on   {going_on}")
+        print(f"  ratio               {reference / going_on.wall:8.2f}")
         print("memory (events: MB)    " + ", ".join(f"{done}: {size:.0f}" for done, size in memory))
         print(f"peak                   {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MB")
-        done = scratch.vault / ".vaultd/done"
-        packs = len(list(done.glob("*.jsonl")))
-        print(f"done/                  {packs} packs, {sum(1 for p in done.iterdir() if p.is_dir())} folders left")
+        print(f"done/                  {packs} packs, {folders} folders left")
     finally:
         shutil.rmtree(base, ignore_errors=True)
     return 0
