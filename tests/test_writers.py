@@ -370,6 +370,7 @@ def fine(
     vault.splice("a.md", {"title": known, "tags": words, "pinned": True, "salience": 0.5, "review": None}, revision)
     vault.revise(page, {"title": known}, body=known, addition=known)
     inbox.file(name, observation)
+    inbox.pack(name, [observation])
     inbox.reject("1-a", known, known)
     outbox.offer("/w", "", Offer(Claim("/a", "/b", known), {"shape": render("shape", known)}))
     repo.commit(["a.md"], known)
@@ -390,6 +391,7 @@ def wrong(
     vault.revise(page, {}, body=text)  # refused: Argument "body" to "revise" of "Vault" has incompatible type "str"
     vault.revise(page, {}, addition=text)  # refused: Argument "addition" to "revise" of "Vault" has incompatible
     inbox.file(name, event)  # refused: Argument 2 to "file" of "Inbox" has incompatible type "Event"
+    inbox.pack(name, [event])  # refused: List item 0 has incompatible type "Event"; expected "Observation"
     inbox.reject("1-a", text, known)  # refused: Argument 2 to "reject" of "Inbox" has incompatible type "str"
     inbox.reject("1-a", known, text)  # refused: Argument 3 to "reject" of "Inbox" has incompatible type "str"
     Claim("/a", "/b", text)  # refused: Argument 3 to "Claim" has incompatible type "str"
@@ -440,7 +442,7 @@ CLEAN = {
         "revise(body)",
         "revise(addition)",
     },
-    "inbox": {"file(observation)", "reject(data)", "reject(reason)"},
+    "inbox": {"file(observation)", "pack(fresh)", "reject(data)", "reject(reason)"},
     "outbox": {"offer(offer)"},
     "git": {"commit(message)"},
     "gitcommit": {"commit(message)"},

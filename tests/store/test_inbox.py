@@ -269,6 +269,15 @@ def test_what_comes_after_the_pack_joins_it(inbox: Inbox) -> None:
     assert keys(inbox) == ["1-a", "2-a"] and inbox.sessions() == []
 
 
+def test_observations_that_were_never_filed_go_into_the_pack_at_once(inbox: Inbox) -> None:
+    inbox.pack(NAME, [observation("2-a", 2), observation("1-a", 1)])
+    assert keys(inbox) == keys(Inbox(inbox.done.parent)) == ["1-a", "2-a"] and inbox.sessions() == []
+    inbox.file(NAME, observation("3-a", 3, "filed"))
+    inbox.pack(NAME, [observation("3-a", 3, "fresh"), observation("4-a", 0)])
+    assert keys(inbox) == ["4-a", "1-a", "2-a", "3-a"] and inbox.sessions() == []
+    assert inbox.observations(NAME)[-1].event.text == "fresh"
+
+
 def test_folder_and_pack_side_by_side_after_a_crash_are_one_set(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("1-a", "2-a"):
         inbox.file(NAME, observation(key))
