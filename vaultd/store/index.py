@@ -104,6 +104,7 @@ class Index:
         self._view: _View | None = None
         self._checked: set[str] = set()  # segments, whose names are never used twice
         self._doubt: str | None = None
+        self._known: tuple[Build, int, dict[str, Known]] | None = None  # of one generation
 
     @property
     def doubt(self) -> str | None:
@@ -125,10 +126,16 @@ class Index:
             view = self._look()
             return int(view.searcher.doc_count()) if view else 0
 
-    def known(self) -> dict[str, Known]:
-        """What the index has of each page, by path; empty when the index cannot be trusted."""
+    def known(self) -> Mapping[str, Known]:
+        """What the index has of each page, by path; empty when the index cannot be trusted.
+
+        Kept until another process writes the index: not to be changed, and it changes with `apply`.
+        """
         with self._lock:
-            return self._read(_known) or {}
+            view = self._look()
+            if view is None or self._known is None or self._known[:2] != (view.build, view.number):
+                self._known = self._read(lambda view: (view.build, view.number, _known(view)))
+            return self._known[2] if self._known is not None else {}
 
     def search(
         self, text: str, limit: int, *, project: str | None = None, where: Mapping[str, str] | None = None
@@ -171,6 +178,7 @@ class Index:
                 writer.add_document(**_fields(doc))
             if old or puts:
                 writer.commit(merge=False)
+        self._follow(last.values())
         return self.generation
 
     def rebuild(self, puts: Iterable[Put] = ()) -> int:
@@ -205,6 +213,7 @@ class Index:
                 return False
         with self._writer(view.index) as writer:
             writer.commit(mergetype=_merge)
+        self._follow(())
         return True
 
     def close(self) -> None:
@@ -270,6 +279,18 @@ class Index:
                     with contextlib.suppress(OSError):  # a cache that cannot be written: doubt for this call only
                         self._builds.condemn(view.build, f"it cannot be read ({type(error).__name__}: {error})")
         return None
+
+    def _follow(self, changes: Iterable[Put | Drop]) -> None:
+        """Bring what is known of all pages up to the generation that these changes made, unless others came between."""
+        with self._lock:
+            view, kept = self._look(), self._known
+            if view is None or kept is None or (kept[0], kept[1] + 1) != (view.build, view.number):
+                return
+            for change in changes:
+                kept[2].pop(change.path, None)
+                if isinstance(change, Put):
+                    kept[2][change.path] = indexed.known(indexed.record(change.doc))
+            self._known = (view.build, view.number, kept[2])
 
     def _index(self) -> Any:
         """whoosh's handle on the build that counts."""
