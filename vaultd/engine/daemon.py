@@ -4,7 +4,8 @@ Three loops, so that none waits for another:
 
     events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
     index     the vault is scanned every few seconds, and at once after pages were written
-    history   our pages within seconds, a person's edits after a quiet minute
+    history   our pages within seconds, a person's edits after a quiet minute; git is asked for those when a scan has
+              seen a change, and now and then for files that are no pages
 
 At most one runs: it holds `daemon.lock` for life, and the lock dies with it. `daemon.json` tells hooks and commands
 that it is there; its fields count only while the process they name lives.
@@ -16,6 +17,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,13 +30,17 @@ from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores, boot_id
 from vaultd.errors import HeldError, VaultdError
 from vaultd.store import fs
+from vaultd.store.index import Index
 
 __all__ = ["Daemon", "daemon_process", "own_process", "told_process"]
 
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
 _SCAN_S = 5.0
+_SCAN_SHARE = 100  # of large vaults: the time between scans is at least so many times what one takes
 _COMMIT_S = 2.0
+_EDITS_S = 60.0  # git is asked for edits this often, and while there are some
+_EDITING_S = 10.0  # this often
 _TIDY_S = 30.0
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
@@ -72,7 +78,11 @@ class Daemon:
         self._written: set[str] = set()
         self._guard = threading.Lock()
         self._scan_now = threading.Event()
+        self._scan_every = _SCAN_S
         self._offers_due = threading.Event()
+        self._edited = threading.Event()
+        self._edits_at = 0.0
+        self._index: Index | None = None
         self._passes = Passes(stores)
 
     def stop(self) -> None:
@@ -88,8 +98,8 @@ class Daemon:
         try:
             self._announce()
             threads = [
-                threading.Thread(target=self._loop, args=(self._index_step, _SCAN_S, self._scan_now), name="index"),
-                threading.Thread(target=self._loop, args=(self._history_step, _COMMIT_S, None), name="history"),
+                threading.Thread(target=self._index_loop, name="index"),
+                threading.Thread(target=self._history_loop, name="history"),
             ]
             for thread in threads:
                 thread.start()
@@ -154,22 +164,27 @@ class Daemon:
             self._scan_now.set()
 
     def _index_step(self) -> None:
-        """One pass of the index loop."""
-        index = open_index(self._stores)
-        try:
-            reconcile = Reconcile(self._stores, index)
-            behind = reconcile.behind()
-            if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
-                self._offers_due.set()
-            reconcile.run(behind)
-            index.compact()
-        finally:
-            index.close()
+        """One pass of the index loop. The index stays open: opening it reads all of it."""
+        index = self._index = self._index or open_index(self._stores)
+        before = time.thread_time()
+        reconcile = Reconcile(self._stores, index)
+        behind = reconcile.behind()
+        self._scan_every = max(_SCAN_S, _SCAN_SHARE * (time.thread_time() - before))
+        if behind.count:
+            self._edited.set()
+        if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
+            self._offers_due.set()
+        reconcile.run(behind)
+        index.compact()
 
     def _history_step(self) -> None:
         """One pass of the history loop."""
         self._commit()
-        self._history.record_edits(self._stores.clock().timestamp())
+        now = self._stores.clock().timestamp()
+        if self._edited.is_set() or now >= self._edits_at:
+            self._edited.clear()
+            self._history.record_edits(now)
+            self._edits_at = now + (_EDITING_S if self._history.unsettled else _EDITS_S)
 
     @property
     def _history(self) -> History:
@@ -187,13 +202,22 @@ class Daemon:
             with self._guard:
                 self._written |= written
 
-    def _loop(self, step: Callable[[], None], every: float, wake: threading.Event | None) -> None:
-        """Run a step again and again; woken early by an event when there is one."""
+    def _index_loop(self) -> None:
+        """The index loop; woken early when pages were written."""
+        try:
+            while not self._stopping.is_set():
+                self._attempt(self._index_step)
+                self._scan_now.wait(self._scan_every)
+                self._scan_now.clear()
+        finally:
+            if self._index is not None:
+                self._index.close()
+
+    def _history_loop(self) -> None:
+        """The history loop."""
         while not self._stopping.is_set():
-            self._attempt(step)
-            (wake or self._stopping).wait(every)
-            if wake is not None:
-                wake.clear()
+            self._attempt(self._history_step)
+            self._stopping.wait(_COMMIT_S)
 
     def _attempt(self, step: Callable[[], None]) -> bool:
         """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon.

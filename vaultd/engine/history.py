@@ -70,6 +70,11 @@ class History:
             self._commit(paths, message, done)
         return done
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether the last look found edits that were not committed yet."""
+        return self._quiet_since is not None
+
     def record_leftovers(self) -> Recorded:
         """Commit what an earlier process wrote and could not commit (after a crash, a merge, a staged change)."""
         done = Recorded()
@@ -94,6 +99,8 @@ class History:
         quiet = now - max(newest if newest else self._quiet_since[1], 0.0)
         if (at_once or quiet >= EDIT_QUIET_S) and not self._held(done):
             self._commit(changed, _edit_message(changed), done)
+            if not done.left:
+                self._quiet_since = None
         return done
 
     def gone(self) -> tuple[int, int]:
