@@ -193,7 +193,7 @@ class Repo:
 
     def ensure(self) -> Ensured:
         """Make the vault a repository that leaves `.vaultd` out; see `gitsetup.ensure`. VaultdError."""
-        return gitsetup.ensure(Path(self._tree.root), self._git)
+        return gitsetup.ensure(Path(self._tree.root), self._git, self._now())
 
     def state(self) -> GitState:
         """How the repository stands; `blocked` holds for `commit` too. Takes no lock."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vaultd.errors import VaultdError
-from vaultd.store import fs, gitdir
+from vaultd.store import fs, gitdir, gitlocks
 from vaultd.store.gitanswers import Ran, words
 
 __all__ = ["Ensured", "ensure"]
@@ -32,17 +32,19 @@ class Ensured:
     own: tuple[str, ...] = ()
 
 
-def ensure(root: Path, git: Callable[..., Ran]) -> Ensured:
+def ensure(root: Path, git: Callable[..., Ran], now: float) -> Ensured:
     """Make the vault's root the top of a git repository that ignores `.vaultd` and joins log lines on a merge.
 
     `git` runs git in `root`. What an existing repository already says so is left; else `.gitignore` and
     `.gitattributes` are made, and where a person has them, the repository's own `info/exclude` and `info/attributes`
-    get the line. A crash leaves some of these steps; doing it again ends them. VaultdError when git refuses.
+    get the line. A crash leaves some of these steps, perhaps half a repository with locks; doing it again ends them,
+    once the locks are old by `now` (epoch seconds). VaultdError when git refuses.
     """
     real = os.path.realpath(root)
+    gitlocks.clear_stale([Path(real, ".git", name) for name in ("HEAD.lock", "config.lock")], real, now)
     place = gitdir.locate(real)
     created = place is None or place.top != real
-    if created:
+    if created or not Path(place.common if place else real, "config").exists():
         _demand(git("-c", "init.defaultBranch=main", "init", "-q"), "git init")
         place = gitdir.locate(real)
     if place is None or place.top != real:
