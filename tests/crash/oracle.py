@@ -213,7 +213,10 @@ def index(stores: Stores, scratch: Scratch) -> list[str]:
 
 
 def history(scratch: Scratch, reference: Reference) -> list[str]:
-    """What is left to commit is what the person left, no lock is left, and the repository is whole."""
+    """What is left to commit is what the person left, no lock is left, and the repository is whole.
+
+    A half-made index of a commit (`next-index-PID.lock`) is in nobody's way, and goes with the next commit.
+    """
     wrong = []
     if (left := status(scratch)) != reference.status:
         wrong.append(f"git status: {left!r} instead of {reference.status!r}")
@@ -221,8 +224,8 @@ def history(scratch: Scratch, reference: Reference) -> list[str]:
         wrong.append(f"staged is {kept!r} instead of {reference.staged!r}")
     if check := run_git(scratch, "fsck", "--no-dangling", "--no-progress"):
         wrong.append(f"git fsck: {check}")
-    locks = [p.relative_to(scratch.vault).as_posix() for p in walk(scratch.vault / ".git") if p.suffix == ".lock"]
-    return wrong + [f"a lock is left: {name}" for name in locks]
+    locks = [p.name for p in walk(scratch.vault / ".git") if p.suffix == ".lock"]
+    return wrong + [f"a lock is left: {name}" for name in locks if not name.startswith("next-index-")]
 
 
 def status(scratch: Scratch) -> str:
