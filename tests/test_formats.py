@@ -270,7 +270,15 @@ def test_claims_and_prepared_text_are_written_again_byte_for_byte(tmp_path: Path
     assert made == {p.relative_to(ROOM): p.read_bytes() for p in (ROOM / "outbox").rglob("*") if p.is_file()}
 
 
-def test_the_daemons_file(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def told(room: Path) -> Path:
+    """The old daemon's file in a room that is where it says."""
+    path = room / "daemon.json"
+    path.write_text(path.read_text("utf-8").replace("/home/person/vaultd", str(room.parent)), "utf-8")
+    return path
+
+
+def test_the_daemons_file(room: Path, told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = (ROOM / "daemon.json").read_text("utf-8").split("\n")
     for row in ('  "pid": 4242,', '  "start": 77001,', f'  "boot": "{BOOT}",'):  # the hook reads whole lines
         assert row in rows
@@ -278,8 +286,7 @@ def test_the_daemons_file(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon, "boot_id", lambda: BOOT)
     monkeypatch.setattr(daemon, "alive", lambda process: process == Process(4242, 77001, BOOT))
     assert told_process(room) == Process(4242, 77001, BOOT)
-    told = json.loads((room / "daemon.json").read_bytes())
-    (room / "daemon.json").write_text(json.dumps({**told, "future": [1]}, indent=2), "utf-8")
+    told.write_text(json.dumps({**json.loads(told.read_bytes()), "future": [1]}, indent=2), "utf-8")
     assert told_process(room) == Process(4242, 77001, BOOT)
 
 
@@ -293,12 +300,11 @@ def test_the_daemons_file_is_written_again_byte_for_byte(old: Scratch, monkeypat
     assert written == {Path("/home/person/vaultd/.vaultd/daemon.json"): (ROOM / "daemon.json").read_bytes()}
 
 
-def test_whoever_runs_the_daemon_it_runs(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_runs_the_daemon_it_runs(room: Path, told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks of any release look at three lines and at no number; a command must come to the same answer."""
     monkeypatch.setattr(daemon, "boot_id", lambda: BOOT)
     monkeypatch.setattr(daemon, "alive", lambda process: True)
-    text = (room / "daemon.json").read_text("utf-8")
-    (room / "daemon.json").write_text(text.replace('"vaultd-daemon": 1', '"vaultd-daemon": 2'), "utf-8")
+    told.write_text(told.read_text("utf-8").replace('"vaultd-daemon": 1', '"vaultd-daemon": 2'), "utf-8")
     assert told_process(room) == Process(4242, 77001, BOOT)
 
 
