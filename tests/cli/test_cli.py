@@ -318,3 +318,29 @@ def test_the_allow_list(scratch: Scratch) -> None:
     (cwd / ".vaultd.toml").write_text("")
     scratch.hook("claude-code", "UserPromptSubmit", {"session_id": "s", "cwd": str(cwd), "prompt": "x"}, cwd)
     assert len(stores.inbox.pending()) == 1
+
+
+def test_the_spool_keeps_vaults_apart_and_pause_holds_there(scratch: Scratch) -> None:
+    stores = scratch.init()
+    cwd = scratch.checkout()
+    prompt = {"session_id": "s", "cwd": str(cwd), "prompt": "x"}
+    scratch.extra["VAULTD_VAULT"] = str(scratch.base / "work vault, away")
+    scratch.hook("claude-code", "UserPromptSubmit", prompt, cwd)
+    del scratch.extra["VAULTD_VAULT"]
+    spool = scratch.home / ".local/state/vaultd/spool/new"
+    assert len(list(spool.iterdir())) == 1
+    assert any("wait in" in p for p in scratch.json("status", "--json")["problems"])
+    scratch.run("ingest", check=True)
+    assert len(list(spool.iterdir())) == 1 and stores.inbox.sessions() == []
+    scratch.run("pause", check=True)
+    away = scratch.base / "away"
+    scratch.vault.rename(away)
+    scratch.hook("claude-code", "UserPromptSubmit", prompt, cwd)
+    away.rename(scratch.vault)
+    scratch.run("resume", check=True)
+    assert len(list(spool.iterdir())) == 1
+    scratch.vault.rename(away)
+    scratch.hook("claude-code", "UserPromptSubmit", prompt, cwd)
+    away.rename(scratch.vault)
+    scratch.run("ingest", check=True)
+    assert len(list(spool.iterdir())) == 1 and len(stores.inbox.sessions()) == 1

@@ -245,3 +245,28 @@ def test_an_obstacle_holds_back_one_session_only(running: Scratch) -> None:
     page.write_bytes(kept)
     until(lambda: not list((running.vault / ".vaultd/inbox/new").iterdir()), 45)
     assert running.json("status", "--json")["problems"] == []
+
+
+def test_a_vault_that_is_moved_gets_a_daemon_of_its_own(running: Scratch) -> None:
+    old = daemon(running)
+    moved = running.base / "moved"
+    running.vault.rename(moved)
+    done = running.run("--vault", str(moved), "up")
+    try:
+        assert done.returncode == 0 and "The daemon runs" in done.stdout, done.stdout + done.stderr
+        until(partial(gone, old), 10)
+        status = json.loads(running.run("--vault", str(moved), "status", "--json").stdout)
+        assert status["daemon"]["running"] and status["daemon"]["pid"] != old.pid
+    finally:
+        running.run("--vault", str(moved), "down")
+
+
+def test_a_vault_made_anew_under_a_daemon(running: Scratch) -> None:
+    old = daemon(running)
+    subprocess.run(["rm", "-rf", str(running.vault)], check=True)
+    running.run("init", str(running.vault), check=True)
+    assert running.run("up").returncode == 0
+    until(partial(gone, old), 10)
+    new = daemon(running)
+    assert alive(new) and new.pid != old.pid
+    assert str(new.pid) in running.run("down").stdout and not alive(new)

@@ -159,3 +159,33 @@ def test_what_counts_as_ours() -> None:
     assert is_ours("projects/app/log-2026-11.md") and is_ours("projects/app/project.md")
     assert not is_ours("projects/app/sessions/My notes.md")
     assert not is_ours("projects/app/decisions/one.md") and not is_ours("Home.md")
+
+
+def test_a_renamed_folder_of_many_pages_is_no_deletion(scratch: Scratch) -> None:
+    stores = worked(scratch)
+    folder = scratch.vault / "projects/project/notes"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"note {number}.md").write_text(f"note {number}\n")
+    git("add", ".", cwd=scratch.vault)
+    git("commit", "-q", "-m", "mine", cwd=scratch.vault)
+    (scratch.vault / "projects/project").rename(scratch.vault / "projects/Greeter")
+    assert History(stores).gone()[0] == 0
+    scratch.session(scratch.base / "project", prompts=("The next task",))
+    assert scratch.run("ingest").stderr == ""
+
+
+def test_consent_to_some_deletions_is_none_to_others(scratch: Scratch) -> None:
+    stores = worked(scratch)
+    for number in range(60):
+        (scratch.vault / f"p{number}.md").write_text(f"page {number}\n")
+    git("add", ".", cwd=scratch.vault)
+    git("commit", "-q", "-m", "mine", cwd=scratch.vault)
+    for number in range(30):
+        (scratch.vault / f"p{number}.md").unlink()
+    assert History(stores).accept_deletions() == 30
+    for number in range(30):
+        (scratch.vault / f"p{number}.md").write_text(f"page {number}\n")
+        (scratch.vault / f"p{number + 30}.md").unlink()
+    scratch.session(scratch.base / "project", prompts=("The next task",))
+    assert "accept-deletions" in scratch.run("ingest").stderr

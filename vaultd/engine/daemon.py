@@ -42,6 +42,7 @@ _COMMIT_S = 2.0
 _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
 _EDITING_S = 10.0  # this often
 _TIDY_S = 30.0
+_AWAY_S = 3.0  # a vault that is away for so long is gone; `vaultd up` starts a daemon when it is back
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
 log = logging.getLogger("vaultd")
@@ -59,6 +60,8 @@ def told_process(room: Path) -> Process | None:
     try:
         told = json.loads((room / "daemon.json").read_bytes())
         process = Process(int(told["pid"]), int(told["start"]), str(told["boot"]))
+        if not Path(str(told["vault"])).samefile(room.parent):
+            return None  # the vault was moved here under the daemon of another path
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return process if process.boot == boot_id() and alive(process) else None
@@ -84,6 +87,8 @@ class Daemon:
         self._edits_at = 0.0
         self._index: Index | None = None
         self._passes = Passes(stores)
+        self._lock = stores.daemon_lock
+        self._here_at = stores.clock().timestamp()
 
     def stop(self) -> None:
         """End the loops; `run` returns soon after."""
@@ -92,9 +97,15 @@ class Daemon:
 
     def run(self, ready: Callable[[], None] | None = None) -> None:
         """Hold the daemon's lock and work until stopped. HeldError when another daemon has it."""
-        lock = self._stores.daemon_lock
-        if not lock.acquire(blocking=False):
-            raise HeldError("A daemon runs for this vault already. `vaultd status` shows it, `vaultd down` stops it.")
+        lock = self._lock
+        patience = 2 * _AWAY_S  # for the daemon of a vault that was moved here, which is about to end
+        while not lock.acquire(blocking=False):
+            patience -= _LOOK_S
+            if told_process(self._stores.vault.room) is not None or patience < 0:
+                raise HeldError(
+                    "A daemon runs for this vault already. `vaultd status` shows it, `vaultd down` stops it."
+                )
+            self._stopping.wait(_LOOK_S)
         try:
             self._announce()
             threads = [
@@ -111,7 +122,9 @@ class Daemon:
             if not self._history.trouble:
                 self._attempt(self._commit)
         finally:
-            fs.remove(self._stores.vault.room / "daemon.json")
+            told = told_process(self._stores.vault.room)
+            if told is not None and told.pid == os.getpid():
+                fs.remove(self._stores.vault.room / "daemon.json")
             lock.release()
 
     def _announce(self) -> None:
@@ -140,12 +153,23 @@ class Daemon:
                 self._attempt(self._passes.offer)
             if now - last_sweep >= _SWEEP_S:
                 last_sweep = now
+                self._stay_or_end(now)
                 self._attempt(self._passes.sweep)
             if now - last_tidy >= _TIDY_S:
                 last_tidy = now
                 self._attempt(self._tidy)
             self._stopping.wait(_LOOK_S)
         self._attempt(self._take)
+
+    def _stay_or_end(self, now: float) -> None:
+        """A daemon serves the vault that it was started on: it ends when that was moved, deleted or made anew."""
+        if self._lock.current and self._stores.vault.presence().here:
+            self._here_at = now
+            if told_process(self._stores.vault.room) is None:
+                self._announce()
+        elif now - self._here_at > _AWAY_S:
+            log.error("the vault is not at %s any more: the daemon ends", self._stores.vault.root)
+            self.stop()
 
     def _take(self) -> None:
         """Work the inbox off, and tell the other loops what was written."""

@@ -6,7 +6,9 @@ many pages are gone at once, nothing is committed until the person says that the
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -50,17 +52,22 @@ class History:
 
     @property
     def _consent(self) -> str:
-        """The number of deletions that the person accepted, as text; "" for none."""
+        """What the person accepted: the fingerprint of a set of deletions; "" for none."""
         try:
             return (self._stores.vault.room / "deletions-accepted").read_text("ascii").strip()
         except OSError:
             return ""
 
     def accept_deletions(self) -> int:
-        """The person says that the missing pages were meant to go; how many there are."""
-        gone = [c for c in self._stores.repo.changed() if c.status == "D" and c.path.endswith(".md")]
-        fs.write_private(self._stores.vault.room / "deletions-accepted", f"{len(gone)}\n".encode(), sync=True)
-        return len(gone)
+        """The person says that the pages which are missing now were meant to go; how many there are."""
+        missing = self._missing()
+        path = self._stores.vault.room / "deletions-accepted"
+        fs.write_private(path, f"{self._fingerprint()}\n".encode(), sync=True)
+        return len(missing)
+
+    def _fingerprint(self) -> str:
+        """Stands for exactly the pages that are missing now: consent to them is none to others."""
+        return hashlib.sha256("\0".join(sorted(self._missing())).encode("utf-8", "surrogateescape")).hexdigest()
 
     def record(self, written: Iterable[str], message: str) -> Recorded:
         """Commit paths that vaultd wrote. Paths that a person staged are left."""
@@ -105,8 +112,20 @@ class History:
 
     def gone(self) -> tuple[int, int]:
         """How many tracked pages are missing, and how many may be before commits wait."""
-        missing = sum(1 for c in self._stores.repo.changed() if c.status == "D" and c.path.endswith(".md"))
-        return missing, max(20, self._stores.repo.tracked_count() // 10)
+        return len(self._missing()), max(20, self._stores.repo.tracked_count() // 10)
+
+    def _missing(self) -> list[str]:
+        """Tracked pages that are gone, but for those that stand under another path now (a folder was renamed)."""
+        changes = [c for c in self._stores.repo.changed() if c.path.endswith(".md")]
+        moved = Counter(PurePosixPath(c.path).name for c in changes if not c.known)
+        missing = []
+        for change in changes:
+            name = PurePosixPath(change.path).name
+            if change.status == "D" and moved[name] > 0:
+                moved[name] -= 1
+            elif change.status == "D":
+                missing.append(change.path)
+        return missing
 
     def _held(self, done: Recorded) -> bool:
         """Whether nothing may be committed now; the reason is noted."""
@@ -118,7 +137,7 @@ class History:
             missing, allowed = self.gone()
             if state.blocked:
                 reason = state.blocked
-            elif missing > allowed and str(missing) != self._consent:
+            elif missing > allowed and self._fingerprint() != self._consent:
                 reason = f"{missing} pages are gone; if that was meant, run `vaultd accept-deletions`"
         self.trouble = reason
         if reason:

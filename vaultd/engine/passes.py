@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from vaultd.core.ids import KEY
+from vaultd.core.event import parse_delivery
+from vaultd.core.ids import KEY, Key
 from vaultd.core.sanitize import line
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
@@ -137,7 +138,10 @@ class Passes:
         for name in names:
             source = folder / name
             try:
-                fs.publish(self._stores.inbox.new / name, source.read_bytes())
+                data = source.read_bytes()
+                if not self._is_ours(data):
+                    continue
+                fs.publish(self._stores.inbox.new / name, data)
             except FileExistsError:
                 pass  # taken before, and a crash kept the source
             except FileNotFoundError:
@@ -145,6 +149,14 @@ class Passes:
             fs.remove(source)
             taken += 1
         return taken
+
+    def _is_ours(self, data: bytes) -> bool:
+        """Whether a spooled event was meant for this vault; one that does not say so is."""
+        delivery = parse_delivery(Key("0-spooled"), data)
+        meant = delivery.header.get("vault", "") if delivery is not None else ""
+        return not meant or os.path.realpath(os.fsencode(meant)) == os.path.realpath(
+            os.fsencode(self._stores.vault.root)
+        )
 
     def message(self, written: set[str]) -> str:
         """The subject of a commit of pages that vaultd wrote."""

@@ -103,12 +103,12 @@ def remember(config: Config) -> None:
 
 
 def set_paused(stores: Stores, paused: bool) -> None:
-    """Set or clear the flag that hooks look for."""
-    flag = stores.vault.room / "paused"
-    if paused:
-        fs.write_private(flag, b"", sync=True)
-    else:
-        fs.remove(flag)
+    """Set or clear the flags that hooks look for: in the vault, and beside the spool for when the vault is away."""
+    for flag in (stores.vault.room / "paused", stores.config.places.state / "paused"):
+        if paused:
+            fs.write_private(flag, b"", sync=True)
+        else:
+            fs.remove(flag)
 
 
 def _template(vault: Vault) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime
 from typing import Any
 
@@ -99,6 +100,7 @@ def _problems(
         )
         problems.append(f"{new} events wait, the oldest for {oldest / 60:.0f} minutes: {mend}.")
     problems.extend(_troubles(stores))
+    problems.extend(_room(stores))
     if failed:
         problems.append(f"{failed} events could not be understood: `vaultd failed` lists them.")
     if git["blocked"]:
@@ -114,6 +116,19 @@ def _problems(
             f"The frontmatter of {len(index['pages']['unparsable'])} pages does not parse ({shown}): "
             "mend it in an editor."
         )
+    return problems
+
+
+def _room(stores: Stores) -> list[str]:
+    """Whether events can come in at all: space on the disk, and events that wait outside the vault."""
+    problems = []
+    space = os.statvfs(stores.vault.root)
+    if space.f_bavail == 0:
+        problems.append("The disk with the vault is full: make room, then run `vaultd ingest`.")
+    spool = stores.config.places.spool / "new"
+    waiting = sum(1 for _ in spool.iterdir()) if spool.is_dir() else 0
+    if waiting:
+        problems.append(f"{waiting} events wait in {spool}: `vaultd ingest` takes those of this vault in.")
     return problems
 
 

@@ -99,7 +99,8 @@ def _outside_the_vault(places: Places) -> Plan:
     waiting = sum(1 for path in spooled if not path.is_dir())
     if waiting:
         notes.append(f"{waiting} events wait in {places.spool} and stay; `vaultd ingest` takes them into the vault.")
-    files = [path for path in (places.hook, Installed.of(places).path, places.pointer) if path.exists()]
+    own = (places.hook, Installed.of(places).path, places.pointer, places.state / "paused")
+    files = [path for path in own if path.exists()]
     folders = [path for path in sorted(spooled, reverse=True) if path.is_dir()]
     for folder in (places.spool, places.data, places.state, places.config, places.cache):
         folders += [folder] if folder == places.spool else [folder, *_parents(folder, places.home)]

@@ -26,6 +26,11 @@ class Lock:
         """Whether this object holds the lock."""
         return self._handle is not None
 
+    @property
+    def current(self) -> bool:
+        """Whether the lock is held, and on the file that has its name now: a room that was made anew has another."""
+        return self._handle is not None and self._is_current(self._handle)
+
     def acquire(self, blocking: bool) -> bool:
         """Take the lock; False when another holds it and `blocking` is false. OSError when the file cannot be made."""
         import fcntl  # not at the top: publishing must work where there is no fcntl
