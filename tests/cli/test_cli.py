@@ -344,3 +344,15 @@ def test_the_spool_keeps_vaults_apart_and_pause_holds_there(scratch: Scratch) ->
     away.rename(scratch.vault)
     scratch.run("ingest", check=True)
     assert len(list(spool.iterdir())) == 1 and len(stores.inbox.sessions()) == 1
+
+
+def test_any_locale_is_utf_8(scratch: Scratch) -> None:
+    scratch.extra |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    scratch.init()
+    cwd = scratch.checkout("検索 café")
+    scratch.session(cwd, prompts=("Hello — žluť 漢字 🙂",))
+    done = scratch.run("ingest")
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    [page] = scratch.vault.glob("projects/検索-café/sessions/*.md")
+    assert "žluť 漢字 🙂" in page.read_text("utf-8")
+    assert scratch.json("search", "--json", "漢字", cwd=cwd)["hits"]

@@ -330,3 +330,12 @@ def test_an_event_that_cannot_be_read_now_is_left(scratch: Scratch) -> None:
     assert last.read_bytes() == data
     drain(scratch.stores())
     assert stores.inbox.pending() == [] and stores.inbox.failures() == []
+
+
+def test_a_title_is_text_in_the_log_too(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, prompts=('<img src="http://127.0.0.1:9/x.png"> [[Home]] %%look%% `$= dv.current()`',))
+    drain(stores)
+    [log] = scratch.vault.glob("*/*/log-*.md")
+    text = log.read_text("utf-8")
+    assert "look" in text and not any(mark in text for mark in ("<img", "`", "%%", "[[Home"))

@@ -88,7 +88,7 @@ class Daemon:
         self._index: Index | None = None
         self._passes = Passes(stores)
         self._lock = stores.daemon_lock
-        self._here_at = stores.clock().timestamp()
+        self._here_at = time.monotonic()
 
     def stop(self) -> None:
         """End the loops; `run` returns soon after."""
@@ -141,7 +141,7 @@ class Daemon:
         seen = -1
         self._attempt(self._passes.prepare)
         while not self._stopping.is_set():
-            now = self._stores.clock().timestamp()
+            now = time.monotonic()  # intervals, whatever is done to the clock
             state = self._passes.inbox_state()
             again = self._passes.postponed and now >= retry_at
             if (state != seen or again) and self._attempt(self._take):

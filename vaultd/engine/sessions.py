@@ -25,6 +25,9 @@ from vaultd.store.inbox import SessionName
 
 __all__ = ["Refreshed", "Sessions"]
 
+_PLAIN = str.maketrans({"<": "\u2039", ">": "\u203a", "`": "'", "[": "(", "]": ")", "%": "\uff05", "#": "\uff03"})
+"""What would be markup in a log line: tags, code that plugins run, links, comments, tags of Obsidian."""
+
 
 @dataclass(slots=True)
 class Refreshed:
@@ -178,9 +181,9 @@ class Sessions:
             return
         rules = self._stores.config.rules
         stem = page.rpartition("/")[2].removesuffix(".md")
-        title = line(summary.title.replace("[", "(").replace("]", ")").replace("|", "/"), 80, rules)
+        title = line(summary.title.translate(_PLAIN), 80, rules)
         what = f"session ended ({end.event.reason or 'end'})"
-        text = f"{end.event.at:%Y-%m-%d %H:%M} {name.agent} {what}: [[{stem}|{title}]]"
+        text = f"{end.event.at:%Y-%m-%d %H:%M} {name.agent} {what}: [[{stem}]] {title}"
         outcome = append_line(self._stores, place.folder, end.event.at, line(text, 400, rules), end.event.key)
         if outcome is Revised.POSTPONED:
             result.postponed = True
