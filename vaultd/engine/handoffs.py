@@ -6,10 +6,12 @@ last: so a claim whose hook died before it printed can be told from a page that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from vaultd.core import frontmatter
@@ -27,6 +29,7 @@ from vaultd.store.vault import Busy, Exists, Gone, Outcome, Refused, Value, Writ
 __all__ = ["CLAIM_GRACE_S", "STATES", "Entry", "Handoffs", "Published"]
 
 STATES = ("open", "accepted", "expired")
+_NAME = re.compile(r"[^./\x00][^/\x00]{0,60}\Z")
 CLAIM_GRACE_S = 600.0
 """A claim that no start event named within so many seconds goes back to open."""
 
@@ -82,9 +85,13 @@ class Handoffs:
 
     def find(self, handoff_id: str, folder: str | None = None) -> Entry:
         """One handoff by its id. NotFoundError."""
-        for entry in self.entries(folder):
-            if entry.id == handoff_id:
-                return entry
+        if _NAME.match(handoff_id):
+            folders = [folder] if folder else [p.folder for p in self._stores.projects.known()]
+            for each, where in product(folders, STATES):
+                path = f"{each}/handoffs/{where}/{handoff_id}.md"
+                values = self._stores.pages.page(path)
+                if values is not None:
+                    return Entry(handoff_id, where, path, each, values)
         raise NotFoundError(f"No handoff {handoff_id}. `vaultd handoffs` lists those there are.")
 
     def publish(self, place: Project, handoff_id: str, text: Clean, *, final: bool, cwd: str) -> Published:
@@ -94,9 +101,10 @@ class Handoffs:
         earlier generations.
         """
         done = Published()
-        entry = next((e for e in self.entries(place.folder) if e.id == handoff_id), None)
         path = f"{place.folder}/handoffs/open/{handoff_id}.md"
-        if entry is None:
+        try:
+            entry = self.find(handoff_id, place.folder)
+        except NotFoundError:
             self.keep_folders(place.folder, done.written)
             self._outdate(place, handoff_id, text, final, cwd, done)
             if isinstance(self._stores.vault.create(path, text), Written):
@@ -162,8 +170,8 @@ class Handoffs:
     def give_back(self, by: str) -> set[str]:
         """A session that did nothing returns what it had accepted; the vault paths that changed."""
         done = Published()
-        for entry in list(self.entries()):
-            if entry.text("accepted_by") == by and entry.state != "expired":
+        for entry in [*self.entries(state="open"), *self.entries(state="accepted")]:
+            if entry.text("accepted_by") == by:
                 self._reopen(entry, done)
         return done.written
 

@@ -239,6 +239,8 @@ class Vault:
     def keep_folder(self, rel: str) -> None:
         """Make a folder and a `.gitkeep` in it, so that git carries it while it is empty."""
         folder = self.checked(rel)
+        if os.path.lexists(folder / ".gitkeep"):
+            return
         fs.make_folder(folder, sync=self._sync)
         with contextlib.suppress(FileExistsError):
             fs.publish(folder / ".gitkeep", b"", sync_name=self._sync)
