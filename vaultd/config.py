@@ -19,7 +19,17 @@ from pathlib import Path
 from vaultd.core.sanitize import Rules
 from vaultd.errors import UsageError
 
-__all__ = ["KEYS", "Config", "KeyInfo", "Places", "current_environment", "load", "places", "vault_path"]
+__all__ = [
+    "KEYS",
+    "Config",
+    "KeyInfo",
+    "Places",
+    "current_environment",
+    "load",
+    "places",
+    "settings_state",
+    "vault_path",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +161,18 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),
     )
+
+
+def settings_state(config: Config) -> tuple[int, int]:
+    """The times of both settings files, in nanoseconds (0 for none): changes when one of them does."""
+
+    def time_of(path: Path) -> int:
+        try:
+            return path.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    return time_of(config.places.settings), time_of(config.vault / "vaultd.toml")
 
 
 def vault_path(given: str | None, env: Mapping[str, str], where: Places) -> Path:

@@ -356,3 +356,30 @@ def test_any_locale_is_utf_8(scratch: Scratch) -> None:
     [page] = scratch.vault.glob("projects/検索-café/sessions/*.md")
     assert "žluť 漢字 🙂" in page.read_text("utf-8")
     assert scratch.json("search", "--json", "漢字", cwd=cwd)["hits"]
+
+
+def test_a_vault_that_is_gone_is_not_made_anew_by_up(scratch: Scratch) -> None:
+    scratch.init()
+    scratch.vault.rename(scratch.base / "moved")
+    done = scratch.run("up")
+    assert done.returncode == 3 and "--vault NEW up" in done.stderr and not scratch.vault.exists()
+
+
+def test_a_checkout_of_code_is_no_vault(scratch: Scratch) -> None:
+    cwd = scratch.checkout()
+    for number in range(6):
+        (cwd / f"module{number}.py").write_text("x = 1\n")
+    git("add", ".", cwd=cwd)
+    git("commit", "-q", "-m", "code", cwd=cwd)
+    done = scratch.run("init", str(cwd))
+    assert done.returncode == 6 and "--force" in done.stderr
+    assert git("status", "--porcelain", cwd=cwd) == "" and not (cwd / ".vaultd").exists()
+    assert scratch.run("init", "--force", str(cwd)).returncode == 0
+
+
+def test_a_session_is_read_by_its_own_id(scratch: Scratch) -> None:
+    scratch.init()
+    native = scratch.session(scratch.checkout())
+    scratch.run("ingest", check=True)
+    assert "Fix the greeting" in scratch.run("read", native).stdout
+    assert "Fix the greeting" in scratch.run("handoffs", "--all").stdout

@@ -254,7 +254,7 @@ def test_a_vault_that_is_moved_gets_a_daemon_of_its_own(running: Scratch) -> Non
     done = running.run("--vault", str(moved), "up")
     try:
         assert done.returncode == 0 and "The daemon runs" in done.stdout, done.stdout + done.stderr
-        until(partial(gone, old), 10)
+        until(partial(gone, old), 15)
         status = json.loads(running.run("--vault", str(moved), "status", "--json").stdout)
         assert status["daemon"]["running"] and status["daemon"]["pid"] != old.pid
     finally:
@@ -266,7 +266,27 @@ def test_a_vault_made_anew_under_a_daemon(running: Scratch) -> None:
     subprocess.run(["rm", "-rf", str(running.vault)], check=True)
     running.run("init", str(running.vault), check=True)
     assert running.run("up").returncode == 0
+    cwd = running.checkout()
+    work(running, cwd, str(uuid.uuid4()), end=True)
+    until(lambda: list(running.vault.glob("*/*/handoffs/open/*.md")), 15)
+    new = daemon(running)  # another one, or the same process started anew on what is there now
+    assert str(new.pid) in running.run("down").stdout
+    assert not alive(new)
     until(partial(gone, old), 10)
-    new = daemon(running)
-    assert alive(new) and new.pid != old.pid
-    assert str(new.pid) in running.run("down").stdout and not alive(new)
+
+
+def test_a_changed_setting_counts_within_seconds(running: Scratch) -> None:
+    cwd = running.checkout()
+    (running.vault / "vaultd.toml").write_text('[sanitize]\nextra_patterns = ["ACME-[0-9]+"]\n')
+    log = running.vault / ".vaultd/daemon.log"
+    until(lambda: log.read_text("utf-8").count("vaultd serves") == 2, 15)
+    until(lambda: (running.vault / ".vaultd/daemon.json").exists(), 10)
+    base = {"session_id": "s", "cwd": str(cwd)}
+    event(running, "UserPromptSubmit", {**base, "prompt": "Look at ACME-1234 please"}, cwd)
+    event(running, "SessionEnd", {**base, "reason": "other"}, cwd)
+    [page] = until(lambda: list(running.vault.glob("*/*/sessions/*.md")), 10)
+    assert "ACME-1234" not in page.read_text("utf-8")
+    (running.vault / "vaultd.toml").write_text("[capture]\nassistant = 3\n")
+    until(lambda: "Settings are wrong" in log.read_text("utf-8"), 15)
+    assert alive(daemon(running))
+    (running.vault / "vaultd.toml").write_text("")

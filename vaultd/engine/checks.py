@@ -53,9 +53,7 @@ def examine(config: Config) -> list[Finding]:
             "vaultd up (or the next search) brings it up to date",
         )
     )
-    findings.extend(
-        Finding(False, problem.partition(": ")[0], problem.partition(": ")[2]) for problem in report["problems"]
-    )
+    findings.extend(Finding(False, problem) for problem in report["problems"])
     return findings
 
 

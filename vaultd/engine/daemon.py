@@ -22,13 +22,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vaultd import __version__
+from vaultd.config import load, settings_state
 from vaultd.core.event import Process
 from vaultd.engine.history import History
 from vaultd.engine.lifecycle import alive
 from vaultd.engine.passes import Passes
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores, boot_id
-from vaultd.errors import HeldError, VaultdError
+from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
 from vaultd.store.index import Index
 
@@ -89,6 +90,8 @@ class Daemon:
         self._passes = Passes(stores)
         self._lock = stores.daemon_lock
         self._here_at = time.monotonic()
+        self._settings = settings_state(stores.config)
+        self.changed_settings = False
 
     def stop(self) -> None:
         """End the loops; `run` returns soon after."""
@@ -154,6 +157,7 @@ class Daemon:
             if now - last_sweep >= _SWEEP_S:
                 last_sweep = now
                 self._stay_or_end(now)
+                self._look_at_settings()
                 self._attempt(self._passes.sweep)
             if now - last_tidy >= _TIDY_S:
                 last_tidy = now
@@ -170,6 +174,20 @@ class Daemon:
         elif now - self._here_at > _AWAY_S:
             log.error("the vault is not at %s any more: the daemon ends", self._stores.vault.root)
             self.stop()
+
+    def _look_at_settings(self) -> None:
+        """Settings count at once: when a file changed, end with `changed_settings`, to be started anew with them."""
+        state = settings_state(self._stores.config)
+        if state == self._settings:
+            return
+        self._settings = state
+        try:
+            load(str(self._stores.vault.root), self._stores.config.environ)
+        except UsageError as error:
+            log.error("%s The settings as they were go on.", error)
+            return
+        self.changed_settings = True
+        self.stop()
 
     def _take(self) -> None:
         """Work the inbox off, and tell the other loops what was written."""

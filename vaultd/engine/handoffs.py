@@ -148,6 +148,7 @@ class Handoffs:
                 if other.automatic and not other.provisional and _covers(other, entry) and _older(other, entry):
                     self._expire(other, done)
         values = {"accepted_at": line(at.isoformat(timespec="seconds"), 40), "accepted_by": line(by, 100)}
+        done.written.add(f"{entry.folder}/handoffs/open/{entry.id}.md")  # where the hook took it from
         for _ in range(ATTEMPTS):
             page = self._stores.vault.read(entry.path)
             if page is None:

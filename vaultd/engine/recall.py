@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -144,6 +144,7 @@ def find_page(stores: Stores, name: str) -> str:
         for s in stores.vault.scan()
         if (stem := PurePosixPath(s.path).stem.lower()) == wanted or stem.endswith(f"-{wanted}")
     ]
+    fits = fits or [path for path, values in _sessions(stores) if values.get("session_id") == name]
     if not fits:
         raise NotFoundError(
             f"No page {name!r}. `vaultd search` finds pages by their words, `vaultd recent` lists the newest."
@@ -152,6 +153,12 @@ def find_page(stores: Stores, name: str) -> str:
         shown = "\n  ".join(sorted(fits)[:10])
         raise UsageError(f"{len(fits)} pages are called {name!r}. Name one of them:\n  {shown}")
     return fits[0]
+
+
+def _sessions(stores: Stores) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The session pages of all projects."""
+    for project in stores.projects.known():
+        yield from stores.pages.folder(f"{project.folder}/sessions")
 
 
 def recent(stores: Stores, limit: int, folder: str | None = None) -> list[Recent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from vaultd.store.git import Blocked, Failed, Repo
 from vaultd.store.outbox import Outbox
 from vaultd.store.vault import Vault, Written
 
-__all__ = ["Report", "hook_source", "init", "needs_init", "remember", "set_paused", "shipped"]
+__all__ = ["Report", "hook_source", "init", "needs_init", "remember", "set_paused", "shipped", "was_here"]
 
 
 @dataclass(slots=True)
@@ -49,13 +50,14 @@ def needs_init(config: Config) -> bool:
     return not presence.here
 
 
-def init(config: Config) -> Report:
+def init(config: Config, *, force: bool = False) -> Report:
     """Make the configured vault. Existing files are never changed; a template page that was deleted does not come back.
 
     The sentinel comes last: after a crash it is no vault yet, and doing it again makes what is missing. UsageError for
     a path that cannot be a vault (the home folder, a file, a line break in its name).
     """
-    root = _possible(config)
+    root = _possible(config, force)
+    had_pages = root.is_dir() and any(not path.name.startswith(".") for path in root.iterdir())
     report, vault = Report(root), Vault(root)
     fresh = not (root / ".vaultd/vault-id").exists()
     root.mkdir(parents=True, exist_ok=True)
@@ -64,6 +66,11 @@ def init(config: Config) -> Report:
     repo = Repo(root, config.environ)
     made = repo.ensure()
     report.added.extend(made.added)
+    if made.created and had_pages:
+        report.notes.append(
+            "Made a git repository of it. Your pages are committed for you after a quiet minute; "
+            "`commit_edits = false` in vaultd.toml prevents it."
+        )
     if made.enclosing:
         report.notes.append(f"Note: {made.enclosing} is a git repository around it; the vault has its own.")
     if fresh:
@@ -79,8 +86,8 @@ def init(config: Config) -> Report:
     return report
 
 
-def _possible(config: Config) -> Path:
-    """The configured vault's path, if there may be a vault. UsageError."""
+def _possible(config: Config, force: bool) -> Path:
+    """The configured vault's path, if there may be a vault. UsageError; RefusedError for a checkout of code."""
     root = config.vault
     if "\n" in str(root) or "\r" in str(root):
         raise UsageError("A vault's path cannot hold a line break.")
@@ -88,7 +95,28 @@ def _possible(config: Config) -> Path:
         raise UsageError(f"{root} is a file. Name a folder.")
     if root == config.places.home or root == Path("/"):
         raise UsageError(f"{root} cannot be a vault: everything in it would be recorded in git. Name a folder in it.")
+    if not force and _is_code(root, config):
+        raise RefusedError(
+            f"{root} is a checkout of code, and everything in a vault is committed for you. Name a folder of notes "
+            "(or add --force, if that is what you want)."
+        )
     return root
+
+
+def _is_code(root: Path, config: Config) -> bool:
+    """Whether a folder is a git checkout in which hardly anything is a page."""
+    if not (root / ".git").exists() or (root / ".vaultd").exists():
+        return False
+    pages, all_files = Repo(root, config.environ).tracked()
+    return all_files > 0 and pages * 5 < all_files
+
+
+def was_here(config: Config) -> bool:
+    """Whether the configured vault is the one that was remembered as the default: it existed once."""
+    try:
+        return bool(config.places.pointer.read_bytes().rstrip(b"\r\n") == os.fsencode(config.vault))
+    except OSError:
+        return False
 
 
 def remember(config: Config) -> None:

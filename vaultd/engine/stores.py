@@ -70,7 +70,7 @@ def open_stores(config: Config, clock: Clock, new_id: Callable[[], str] = random
         if (vault.room / "vault-id").exists():
             raise NoVaultError(f"The vault at {root} cannot be used: {presence.reason}. Nothing was changed.")
         raise NoVaultError(
-            f"No vault at {root} ({presence.reason}). Run `vaultd init {root}` to make one, or name yours with --vault."
+            f"There is no vault at {root}. `vaultd up` or `vaultd init {root}` makes one; --vault PATH names another."
         )
     pages = Pages(vault)
     return Stores(

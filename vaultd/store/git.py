@@ -72,6 +72,7 @@ _SETTINGS = (
     "advice.statusHints=false",
 )
 _FLAGS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+_ATTACHED = (b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".pdf", b".mp3", b".mp4", b".canvas")
 _HUNG_S = 30.0  # after a git that did not answer, so long none is asked
 _HANGS = "git did not answer in time; it is asked again in half a minute"
 _GRACE_S = 1.0  # from the polite signal to the other one
@@ -231,6 +232,12 @@ class Repo:
     def staged(self) -> set[str]:
         """Paths that the person has in the index and not committed yet; empty when git cannot tell."""
         return {change.path for change in self.changed() if change.staged}
+
+    def tracked(self) -> tuple[int, int]:
+        """How many pages (`*.md`) git knows, and how many files in all, pictures and hidden ones left out."""
+        ran = self._git("ls-files", "-z")
+        names = [n for n in ran.out.split(b"\0") if n and not n.startswith(b".") and not n.lower().endswith(_ATTACHED)]
+        return sum(n.endswith(b".md") for n in names), len(names)
 
     def tracked_count(self) -> int:
         """How many pages (`*.md`) git knows; 0 when it cannot tell."""

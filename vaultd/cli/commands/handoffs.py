@@ -13,10 +13,12 @@ HELP = "handoffs: list, show, begin, accept, cancel"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
+    parser.add_argument("--all", action="store_true", help="accepted and expired ones too, of every project")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     listing = actions.add_parser("list", help="list them (the default)")
-    listing.add_argument("--all", action="store_true", help="accepted and expired ones too, of every project")
-    listing.add_argument("--json", action="store_true", help="one JSON document")
+    listing.add_argument("--all", action="store_true", default=argparse.SUPPRESS, help="see `vaultd handoffs --help`")
+    listing.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON document")
     for name, text in (("show", "print one"), ("accept", "print one and mark it accepted"), ("cancel", "expire one")):
         sub = actions.add_parser(name, help=text)
         sub.add_argument("id", metavar="ID")
@@ -40,7 +42,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.action == "begin":
         project = here(stores)
         if project is None:
-            raise UsageError("This folder is in no project. Run it in the checkout that the handoff is about.")
+            raise UsageError(
+                "No session was recorded in this folder yet, so it is in no project. Start an agent here once first."
+            )
         made = begin(stores, project, args.summary, args.next_steps, args.questions, args.files)
         terminal.say(f"Handoff {made} waits for the next session in {project.slug}.")
         return 0
@@ -67,9 +71,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             (
                 e.id,
                 e.state + (" (provisional)" if e.provisional else ""),
-                e.text("from_agent"),
-                e.text("created")[:16],
+                e.text("from_agent") if e.automatic else "by hand",
+                e.text("created")[:16].replace("T", " "),
                 e.folder,
+                e.text("title"),
             )
             for e in entries
         ]

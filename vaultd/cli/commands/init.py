@@ -13,6 +13,7 @@ HELP = "make a vault (also in a folder of notes that you have)"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
+    parser.add_argument("--force", action="store_true", help="also a checkout of code")
     parser.add_argument("path", nargs="?", metavar="PATH", help="the folder (default: ~/vaultd)")
 
 
@@ -21,7 +22,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.config import load
     from vaultd.engine.setup import init
 
-    report = init(load(args.path or getattr(args, "vault", None)))
+    report = init(load(args.path or getattr(args, "vault", None)), force=args.force)
     terminal.say(f"Vault: {report.root}")
     for path in report.added:
         terminal.say(f"  added {path}")

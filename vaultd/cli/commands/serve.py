@@ -17,7 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Run it."""
+    import os
     import signal
+    import sys
 
     from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
@@ -29,4 +31,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: daemon.stop())
     daemon.run(ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"))
+    if daemon.changed_settings:
+        # The same process with the settings as they are now.
+        command = [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve"]
+        os.execve(sys.executable, command, dict(stores.config.environ))
     return 0

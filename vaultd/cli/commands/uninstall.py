@@ -26,7 +26,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     config = configured(args)
     plan = uninstall_plan(load_agents().values(), config.places, config.environ)
-    if not plan.empty:
+    if plan.empty:
+        terminal.say("Nothing of vaultd is installed here.")
+    elif not args.apply:
         terminal.say(plan.text.rstrip("\n"))
     if args.apply:
         _stop(args, terminal)
@@ -36,6 +38,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say("Nothing was changed. Add --apply to do it.")
     for note in plan.notes:
         terminal.say(note)
+    if args.apply and not plan.empty:
+        terminal.say("vaultd is out of your agents' configuration: start agents that still run again.")
+        terminal.say(
+            f"Your vault stays: {config.vault} (`.vaultd/` in it holds this machine's events; delete it as you like)."
+        )
     return 0
 
 

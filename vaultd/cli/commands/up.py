@@ -20,10 +20,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.cli.opening import configured, opened
     from vaultd.cli.starting import start_daemon
     from vaultd.engine.install import refresh_hook, wired_agents
-    from vaultd.engine.setup import hook_source, init, needs_init, remember
+    from vaultd.engine.setup import hook_source, init, needs_init, remember, was_here
+    from vaultd.errors import NoVaultError
 
     config = configured(args)
     if needs_init(config):
+        if was_here(config):
+            raise NoVaultError(
+                f"The vault {config.vault} is gone. Was it moved? `vaultd --vault NEW up` uses it there. "
+                f"`vaultd init {config.vault}` makes a new, empty one."
+            )
         report = init(config)
         terminal.say(f"Made a vault at {report.root}")
         for path in report.added:
