@@ -27,13 +27,14 @@ from vaultd.core.observation import observation_json, parse_observation
 from vaultd.core.project import Known, known_project
 from vaultd.core.render import is_unedited
 from vaultd.core.sanitize import line, observe, redact
-from vaultd.engine import daemon
-from vaultd.engine.daemon import Daemon, told_process
+from vaultd.engine import daemon, processes
+from vaultd.engine.daemon import Daemon
 from vaultd.engine.history import History
 from vaultd.engine.install import install_plan, is_wired
 from vaultd.engine.installed import Installed, Row
 from vaultd.engine.journal import append_line
 from vaultd.engine.passes import Passes
+from vaultd.engine.processes import told_process
 from vaultd.engine.revise import Revised
 from vaultd.engine.seen import Seen
 from vaultd.engine.setup import remember
@@ -283,8 +284,8 @@ def test_the_daemons_file(room: Path, told: Path, monkeypatch: pytest.MonkeyPatc
     for row in ('  "pid": 4242,', '  "start": 77001,', f'  "boot": "{BOOT}",'):  # the hook reads whole lines
         assert row in rows
     assert told_process(room) is None  # another boot
-    monkeypatch.setattr(daemon, "boot_id", lambda: BOOT)
-    monkeypatch.setattr(daemon, "alive", lambda process: process == Process(4242, 77001, BOOT))
+    monkeypatch.setattr(processes, "boot_id", lambda: BOOT)
+    monkeypatch.setattr(processes, "alive", lambda process: process == Process(4242, 77001, BOOT))
     assert told_process(room) == Process(4242, 77001, BOOT)
     told.write_text(json.dumps({**json.loads(told.read_bytes()), "future": [1]}, indent=2), "utf-8")
     assert told_process(room) == Process(4242, 77001, BOOT)
@@ -302,8 +303,8 @@ def test_the_daemons_file_is_written_again_byte_for_byte(old: Scratch, monkeypat
 
 def test_whoever_runs_the_daemon_it_runs(room: Path, told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks of any release look at three lines and at no number; a command must come to the same answer."""
-    monkeypatch.setattr(daemon, "boot_id", lambda: BOOT)
-    monkeypatch.setattr(daemon, "alive", lambda process: True)
+    monkeypatch.setattr(processes, "boot_id", lambda: BOOT)
+    monkeypatch.setattr(processes, "alive", lambda process: True)
     told.write_text(told.read_text("utf-8").replace('"vaultd-daemon": 1', '"vaultd-daemon": 2'), "utf-8")
     assert told_process(room) == Process(4242, 77001, BOOT)
 

@@ -19,7 +19,7 @@ from tests.scratch import Scratch, git
 from tests.waiting import until
 from vaultd.core import frontmatter
 from vaultd.core.event import Process
-from vaultd.engine.lifecycle import alive
+from vaultd.engine.processes import alive
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from vaultd.cli.starting import start_daemon, stop_daemon
 from vaultd.cli.terminal import Terminal
 from vaultd.config import current_environment, load
 from vaultd.core.event import Process
-from vaultd.engine.lifecycle import alive
+from vaultd.engine.processes import alive
 from vaultd.engine.setup import hook_source, init
 from vaultd.engine.stores import Stores, local_now, open_stores
 from vaultd.errors import VaultdError

@@ -147,8 +147,7 @@ def _prepared(room: Path, root: bytes, cwd: bytes, gitfile: bytes) -> Path | Non
 def _lives(owner: list[bytes]) -> bool:
     """Whether the client that a claim names (pid, start ticks, boot id) is still there."""
     from vaultd.core.event import Process
-    from vaultd.engine.lifecycle import alive
-    from vaultd.engine.stores import boot_id
+    from vaultd.engine.processes import alive, boot_id
 
     if len(owner) < 3:
         return False
@@ -206,7 +205,7 @@ def _deliver(inbox: Path, data: bytes, mark: Path | None) -> None:
 def _drain(room: Path, environ: Mapping[str, str]) -> None:
     """Start a detached ingest pass when no daemon runs."""
     from vaultd.config import load
-    from vaultd.engine.daemon import told_process
+    from vaultd.engine.processes import told_process
 
     if (room / "no-autostart").exists() or told_process(room) is not None:
         return

@@ -10,8 +10,7 @@ import threading
 import time
 
 from vaultd.core.event import Process
-from vaultd.engine.daemon import daemon_process
-from vaultd.engine.lifecycle import alive
+from vaultd.engine.processes import alive, daemon_process
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, VaultdError
 

@@ -19,21 +19,19 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from vaultd import __version__
 from vaultd.config import load, settings_state
-from vaultd.core.event import Process
 from vaultd.engine.history import History
-from vaultd.engine.lifecycle import alive
 from vaultd.engine.passes import Passes
+from vaultd.engine.processes import own_process, told_process
 from vaultd.engine.reconcile import Reconcile, open_index
-from vaultd.engine.stores import Stores, boot_id
+from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
 from vaultd.store.index import Index
 
-__all__ = ["Daemon", "daemon_process", "own_process", "told_process"]
+__all__ = ["Daemon"]
 
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
@@ -47,30 +45,6 @@ _AWAY_S = 3.0  # a vault that is away for so long is gone; `vaultd up` starts a 
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
 log = logging.getLogger("vaultd")
-
-
-def own_process(boot: str) -> Process:
-    """This process, as it can be recognised later."""
-    stat = Path("/proc/self/stat")
-    start = int(stat.read_bytes().rpartition(b")")[2].split()[19]) if stat.exists() else 0
-    return Process(os.getpid(), start, boot)
-
-
-def told_process(room: Path) -> Process | None:
-    """The daemon that `daemon.json` in a vault's room tells of, if that very process lives on this boot."""
-    try:
-        told = json.loads((room / "daemon.json").read_bytes())
-        process = Process(int(told["pid"]), int(told["start"]), str(told["boot"]))
-        if not Path(str(told["vault"])).samefile(room.parent):
-            return None  # the vault was moved here under the daemon of another path
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return process if process.boot == boot_id() and alive(process) else None
-
-
-def daemon_process(stores: Stores) -> Process | None:
-    """The running daemon of a vault; None when there is none (whatever an old `daemon.json` says)."""
-    return told_process(stores.vault.room)
 
 
 class Daemon:

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from vaultd.core.event import CLOSE_EVENT, HEADER_LINE, Event, Kind, Process
+from vaultd.engine.processes import alive
 from vaultd.engine.stores import Stores
 from vaultd.store import fs
 from vaultd.store.inbox import SessionName
 
-__all__ = ["QUIET", "Lifecycle", "alive", "deliver_close", "last_client"]
+__all__ = ["QUIET", "Lifecycle", "deliver_close", "last_client"]
 
 QUIET = timedelta(minutes=30)
 """A session of which nothing was heard for so long is over."""
@@ -35,16 +35,6 @@ class _Open:
     client: Process | None
     native: str
     cwd: str
-
-
-def alive(client: Process) -> bool:
-    """Whether this very process is there: same pid, same start time."""
-    try:
-        stat = Path(f"/proc/{client.pid}/stat").read_bytes()
-    except OSError:
-        return False
-    fields = stat.rpartition(b")")[2].split()
-    return len(fields) > 19 and int(fields[19]) == client.start and fields[0] not in (b"Z", b"X")
 
 
 def last_client(events: Iterable[Event]) -> Process | None:

@@ -20,7 +20,8 @@ from vaultd.core.ids import Sid
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import line, redact
 from vaultd.engine.handoffs import Entry, Handoffs
-from vaultd.engine.lifecycle import alive, last_client
+from vaultd.engine.lifecycle import last_client
+from vaultd.engine.processes import alive
 from vaultd.engine.projects import Project
 from vaultd.engine.stores import Stores
 from vaultd.store.inbox import SessionName

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vaultd.core.session import digest
-from vaultd.engine.daemon import daemon_process
 from vaultd.engine.ingest import Tally
 from vaultd.engine.lifecycle import deliver_close
 from vaultd.engine.passes import Passes
+from vaultd.engine.processes import daemon_process
 from vaultd.engine.projects import Project
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from vaultd import __version__
-from vaultd.engine.daemon import daemon_process
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
+from vaultd.engine.processes import daemon_process
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.seen import Seen
 from vaultd.engine.stores import Stores

@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from vaultd.agents import Agent, load_agents
 from vaultd.config import Config
 from vaultd.engine.pages import Pages
+from vaultd.engine.processes import boot_id
 from vaultd.engine.projects import Projects
 from vaultd.errors import NoVaultError
 from vaultd.store.fs import Lock
@@ -19,7 +19,7 @@ from vaultd.store.inbox import Inbox
 from vaultd.store.outbox import Outbox
 from vaultd.store.vault import Vault
 
-__all__ = ["Clock", "Stores", "boot_id", "local_now", "open_stores"]
+__all__ = ["Clock", "Stores", "local_now", "open_stores"]
 
 Clock = Callable[[], datetime]
 """Gives the present time, aware, in the person's zone."""
@@ -85,11 +85,3 @@ def open_stores(config: Config, clock: Clock, new_id: Callable[[], str] = random
         clock=clock,
         boot=boot_id(),
     )
-
-
-def boot_id() -> str:
-    """This boot's id, "" where the system has none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""

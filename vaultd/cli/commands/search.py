@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Search and print."""
     from vaultd.cli.opening import here, opened
-    from vaultd.engine.daemon import daemon_process
+    from vaultd.engine.processes import daemon_process
     from vaultd.engine.recall import search
     from vaultd.errors import UsageError
 
