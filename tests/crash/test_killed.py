@@ -79,3 +79,13 @@ def test_killed_at_every_step(world_of: WorldOf, plan: str, area: str, who: str,
     for number, how in list(points(world.steps(area)))[chunk::of]:
         found += world.killed(area, number, how, who)
     assert not found, "\n".join(found[:20])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["first", "claimed", "provisional", "staged"])
+def test_killed_again_while_it_recovers(world_of: WorldOf, plan: str) -> None:
+    world = world_of(plan)
+    found = []
+    for number, how in list(points(world.steps("all")))[::9]:
+        found += world.killed("all", number, how, then=5 * number % len(world.steps("all")))
+    assert not found, "\n".join(found[:20])

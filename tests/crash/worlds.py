@@ -233,21 +233,28 @@ class World:
             run = self.run(("ingest",), trace=False)
             assert run.code == 0, run.err
 
-    def killed(self, area: str, number: int, how: str, who: str = "all") -> list[str]:
-        """Restore, kill at one step, recover; everything that is wrong then, each with the step."""
+    def killed(self, area: str, number: int, how: str, who: str = "all", *, then: int | None = None) -> list[str]:
+        """Restore, kill at one step, recover; everything that is wrong then, each with the step.
+
+        `then`: the first try to recover is killed before its step of this number.
+        """
         reference = self.reference
         self.restore()
         run = self.run(area=area, kill_at=number, how=how, who=who)
         if not run.killed:
             assert run.code == 0, run.err
         step = " ".join(run.steps[number]) if run.killed else "the end"
+        if then is not None:
+            self.run(area="all", kill_at=then)
         found = acknowledged(self.scratch.vault, self.keys)
         try:
             self.recover()
             found += faults(self.scratch, self.keys, reference)
         except Exception as error:  # noqa: BLE001 - whatever it is, the step has to be told with it
             found.append(f"{type(error).__name__}: {error}")
-        return [f"{self.plan.name}/{area}: killed ({who}) {how} step {number} ({step}): {fault}" for fault in found]
+        again = "" if then is None else f", then before step {then}"
+        told = f"{self.plan.name}/{area}: killed ({who}) {how} step {number} ({step}){again}"
+        return [f"{told}: {fault}" for fault in found]
 
 
 def points(steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
