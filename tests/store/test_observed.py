@@ -101,6 +101,13 @@ def test_what_is_kept_is_bounded_and_answers_are_whole(tmp_path: Path) -> None:
             assert observed.kept <= 10
 
 
+def test_long_ones_count_as_several(tmp_path: Path) -> None:
+    observed = Observed(tmp_path, most=10)
+    for number in range(6):
+        observed.filed(f"{SESSIONS[number % 2]}", observation(number % 2, number, "long " * 800))
+        assert 0 < observed.kept <= 10
+
+
 class Action:
     """Something that happens to observations, by this process or behind its back."""
 
@@ -144,6 +151,7 @@ def test_answers_are_those_of_a_fresh_look(
         action.run(here, there)
         for name in SESSIONS:
             assert here.observations(name) == Inbox(room).observations(name)
+            assert 0 <= here._observed.kept <= most
             for number in range(6):
                 key = observation(action.session, number).event.key
                 assert here.is_done(name, key) == Inbox(room).is_done(name, key)

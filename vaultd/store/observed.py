@@ -32,17 +32,19 @@ class _Kept:
     pack: dict[str, Observation] = field(default_factory=dict)
     newer: dict[str, bytes] = field(default_factory=dict)
     state: _State | None = None
+    weight: int = 0
 
-    @property
-    def size(self) -> int:
-        return len(self.files) + len(self.pack)
+    def weigh(self) -> None:
+        """Reckon its weight anew."""
+        observations = (*self.pack.values(), *(observation for _, observation in self.files.values()))
+        self.weight = sum(map(_weight, observations))
 
 
 class Observed:
     """Reads the observations below `done/`, a folder and a pack for each session, both named after it.
 
-    At most `most` observations are kept; the session that nobody asked for longest goes first, and one that has more
-    than that is not kept at all.
+    At most `most` observations are kept, long ones counting as several; the session that nobody asked for longest goes
+    first, and one that has more than that is not kept at all.
     """
 
     def __init__(self, done: Path, most: int = 10_000) -> None:
@@ -56,13 +58,14 @@ class Observed:
 
     @property
     def kept(self) -> int:
-        """How many observations are kept at present."""
+        """How many observations are kept at present, long ones counting as several."""
         return self._size
 
     def filed(self, name: str, observation: Observation) -> None:
         """An observation was written just now."""
         kept = self._of(name)
         kept.files[observation.event.key] = (0, observation)
+        kept.weight += _weight(observation)
         self._keep(name, kept)
 
     def all(self, name: str) -> list[Observation]:
@@ -75,6 +78,7 @@ class Observed:
         if newer:
             self._newer[name] = newer
         found.update((key, observation) for key, (_, observation) in kept.files.items())
+        kept.weigh()
         self._keep(name, kept)
         return sorted(found.values(), key=lambda o: o.event.order)
 
@@ -96,21 +100,21 @@ class Observed:
 
     def forget(self, name: str) -> None:
         """Keep nothing of a session any more."""
-        self._size -= self._of(name).size
+        self._of(name)
 
     def _of(self, name: str) -> _Kept:
         """What is kept of a session, taken out until `_keep` puts it back as the one that was asked for last."""
         kept = self._kept.pop(name, None)
         if kept is None:
             return _Kept()
-        self._size -= kept.size
+        self._size -= kept.weight
         return kept
 
     def _keep(self, name: str, kept: _Kept) -> None:
-        if not 0 < kept.size <= self._most:
+        if not 0 < kept.weight <= self._most:
             return
         self._kept[name] = kept
-        self._size += kept.size
+        self._size += kept.weight
         while self._size > self._most:
             self._of(next(iter(self._kept)))
 
@@ -173,6 +177,15 @@ class Observed:
                 keys.update(path.read_text("utf-8", "replace").split())
             self._retired = (changed, frozenset(keys))
         return self._retired[1]
+
+
+def _weight(observation: Observation) -> int:
+    """What an observation counts as: one for each thousand characters or part of them."""
+    event = observation.event
+    long = len(event.text)
+    if event.tool is not None:
+        long += len(event.tool.output) + len(event.tool.error)
+    return 1 + long // 1000
 
 
 def _state(path: str) -> _State | None:
