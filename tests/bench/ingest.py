@@ -4,8 +4,8 @@
 
 Bare operations are what one event costs at least: read the file, write another, rename it, remove the first, with one
 syncfs for each 512. They are measured before and after ingest, on --sample events, and the mean counts. Sessions end
-within the events; then as many events as the sample has are taken in of sessions that go on, for which each event has a
-file of its own.
+within the events; before them as many events as the sample has are taken in of sessions that go on, for which each
+event has a file of its own (before, because making files is slow where many were deleted in the last minute).
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tests.scratch import Scratch
+from vaultd.engine.passes import Passes
 
 BATCH = 512
 TEXT = "Please look at the loader in src/app.py and make the retry count configurable, then run the tests again. " * 3
 
 
 def events(scratch: Scratch, cwd: Path, count: int, sessions: int, *, end: bool = True) -> None:
-    """Fill the inbox: sessions of prompts, tool calls, turn ends and (unless they go on) an end, a second apart."""
+    """Fill the inbox: sessions of prompts, tool calls, turn ends and (unless they go on) an end."""
     new = scratch.vault / ".vaultd/inbox/new"
-    start = int(time.time()) - count - 10
+    every = 1 if end else 0.2  # the last event of a session that goes on is not half an hour old
+    start = time.time() - count * every - 10
     each = max(4, count // sessions)
     head = f"cwd={cwd}\nroot={cwd}\n"
     for n in range(count):
@@ -56,8 +58,8 @@ def events(scratch: Scratch, cwd: Path, count: int, sessions: int, *, end: bool 
                 "tool_response": {"stdout": TEXT, "stderr": ""},
             }
             payload = {**base, **call, "tool_use_id": f"t{n}"}
-        at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(start + n))
-        key = f"{start + n}-{uuid.uuid4()}"
+        at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(start + n * every))
+        key = f"{int(start + n * every)}-{uuid.uuid4()}"
         (new / key).write_bytes(
             f"vaultd-event 1\nagent=claude-code\nevent={name}\nat={at}\n{head}\n{json.dumps(payload)}".encode()
         )
@@ -110,6 +112,13 @@ def bare_operations(source: Path, target: Path, handle: int, count: int) -> None
             os.unlink(source / name)  # noqa: PTH108  # the bare operation
 
 
+def going(scratch: Scratch, count: int) -> Rate:
+    """Ingest of sessions that go on, in a vault of its own."""
+    stores = scratch.init()
+    events(scratch, scratch.checkout(), count, max(1, count // 500), end=False)
+    return Rate.of(count, Passes(stores).drain)
+
+
 def rss() -> float:
     """This process's resident memory in MB."""
     for row in Path("/proc/self/status").read_text().splitlines():
@@ -129,11 +138,10 @@ def main() -> int:
         scratch = Scratch(base)
         stores = scratch.init()
         cwd = scratch.checkout()
-        from vaultd.engine.passes import Passes
-
+        going_on = going(Scratch(base / "going"), args.sample)
+        passes = Passes(stores)
         events(scratch, cwd, args.events, args.sessions)
         before = bare(base / "bare1", args.sample)
-        passes = Passes(stores)
         memory: list[tuple[int, float]] = []
         seen = 0
 
@@ -147,8 +155,6 @@ def main() -> int:
         after = bare(base / "bare2", args.sample)
         done = scratch.vault / ".vaultd/done"
         packs, folders = len(list(done.glob("*.jsonl"))), sum(1 for p in done.iterdir() if p.is_dir())
-        events(scratch, cwd, args.sample, max(1, args.sample // 500), end=False)
-        going_on = Rate.of(args.sample, passes.drain)
         reference = (before.wall + after.wall) / 2
         print(f"bare file operations  {before}")
         print(f"  and afterwards      {after}")
