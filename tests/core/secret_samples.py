@@ -167,7 +167,53 @@ ASSIGNED: list[tuple[str, str]] = [
     ("sshpass -p " + "hunter2 ssh x", f"sshpass -p {MARK} ssh x"),
     ("docker login -u bob -p " + "hunter2", f"docker login -u bob -p {MARK}"),
     ("machine h login me password " + "abc", f"machine h login me password {MARK}"),
+    ("https://x-access-token:" + "ghs_" + R24 + "@h/o/r", f"https://x-access-token:{MARK}@h/o/r"),
+    ("cli --token=" + "hunter-12345", f"cli --token={MARK}"),
+    ("redis-cli -h db -a " + "hunter2 ping", f"redis-cli -h db -a {MARK} ping"),
+    (
+        "echo " + '"hunter2" | docker login ghcr.io -u me --password-stdin',
+        f'echo "{MARK}" | docker login ghcr.io -u me --password-stdin',
+    ),
+    ("printf '%s' " + "hunter2 | gh auth login --with-token", f"printf '%s' {MARK} | gh auth login --with-token"),
+    ("docker login --password-stdin <<< " + "hunter2", f"docker login --password-stdin <<< {MARK}"),
+    ("openssl rsa -passin pass:" + "hunter2 -in x", f"openssl rsa -passin pass:{MARK} -in x"),
+    ("openssl enc -aes-256-cbc -k " + "hunter2", f"openssl enc -aes-256-cbc -k {MARK}"),
+    ("ssh-keygen -t rsa -N " + "hunter2 -f x", f"ssh-keygen -t rsa -N {MARK} -f x"),
+    ("htpasswd -b f bob " + "hunter2", f"htpasswd -b f bob {MARK}"),
+    ("7z a -p" + "hunter2 x", f"7z a -p{MARK} x"),
+    ("zip -P " + "hunter2 a.zip b", f"zip -P {MARK} a.zip b"),
+    ("mongosh -u a -p " + "hunter2", f"mongosh -u a -p {MARK}"),
+    ("sqlcmd -S h -P " + "hunter2", f"sqlcmd -S h -P {MARK}"),
+    ("ldapsearch -D cn=a -w " + "hunter2", f"ldapsearch -D cn=a -w {MARK}"),
+    ("http --auth me:" + "hunter2 h", f"http --auth me:{MARK} h"),
+    ("gh secret set FOO --body " + "hunter2", f"gh secret set FOO --body {MARK}"),
+    ("fly secrets set FOO=" + "hunter2 BAR=hunter3", f"fly secrets set FOO={MARK} BAR={MARK}"),
+    (
+        "kubectl create secret generic x --from-literal=a=" + "hunter2",
+        f"kubectl create secret generic x --from-literal=a={MARK}",
+    ),
+    ("vault kv put secret/x a=" + "hunter2", f"vault kv put secret/x a={MARK}"),
+    ("ALTER USER x WITH PASSWORD '" + "hunter two'", f"ALTER USER x WITH PASSWORD '{MARK}'"),
+    ("create user x identified by '" + "hunter2'", f"create user x identified by '{MARK}'"),
+    # a name and its value without a sign between them
+    ("aws configure set aws_secret_access_key " + R40, f"aws configure set aws_secret_access_key {MARK}"),
+    ("set -x API_TOKEN " + R24, f"set -x API_TOKEN {MARK}"),
+    ("npm config set //r.example.org/:_authToken " + UUID, f"npm config set //r.example.org/:_authToken {MARK}"),
+    ('secret_token "' + R24 + '"', f'secret_token "{MARK}"'),
+    ("password:\n  " + R24 + "\nuser: x", f"password:\n  {MARK}\nuser: x"),
+    ("api_key: |\n  " + R24, f"api_key: |\n  {MARK}"),
+    ("- name: DB_PASSWORD\n  value: " + R24, f"- name: DB_PASSWORD\n  value: {MARK}"),
+    ('{"name": "API_TOKEN", "value": "' + R24 + '"}', f'{{"name": "API_TOKEN", "value": "{MARK}"}}'),
+    ('"password": ["' + R24 + '"]', f'"password": ["{MARK}"]'),
+    ("pass=" + R24, f"pass={MARK}"),
+    ("db_pw=" + "hunter2", f"db_pw={MARK}"),
+    ('psk="' + R24 + '"', f'psk="{MARK}"'),
     # prose
+    ("Passwort: " + "hunter2", f"Passwort: {MARK}"),
+    ("contraseña: " + "hunter2", f"contraseña: {MARK}"),
+    ("密码：" + "hunter2", f"密码：{MARK}"),
+    ("パスワード: " + "hunter2", f"パスワード: {MARK}"),
+    ("seed phrase: " + "river stone " * 5 + "river stone.", f"seed phrase: {MARK}."),
     ("the password is " + "hunter2, ok?", f"the password is {MARK}, ok?"),
     ("set the password to `" + "Tr0ub4dor&3`.", f"set the password to `{MARK}`."),
     ("API key: " + R24, f"API key: {MARK}"),
@@ -263,6 +309,28 @@ credentials = standard_b64encode(credentials).decode('ascii')
 auth: required
 cookie: document.cookie
 PASS: test_one
+pass: 12, fail: 3
+"password": ["This field is required."]
+"password": ["required", "min:8"]
+if password:
+if token:
+    return token_from_header2(request)
+the auth_token test_version2_of_flow passes
+delete the api key src/config/key2024.py
+Created secret q5w8e7r6t5y4u3i2o1p0
+the token 9fceb02d0ae598e95dc970b74767f19372d61af8 of the commit
+- name: API_TOKEN
+  value: from the environment
+- name: DB_PASSWORD
+  valueFrom:
+docker run --name mongo -p 27017:27017 mongo:7
+echo done | tee log; echo "$TOKEN" | docker login --password-stdin
+unzip -p app.zip META-INF/MANIFEST.MF
+7z x archive.7z
+the user gave a password 'required' by the form
+user anonymous, passwd anonymous@
+DROP USER x; openssl rsa -passin env:PASS
+vault kv put secret/x @file.json
 first_pass = True
 PWD=/home/dev/project
 pwd = os.getcwd()

@@ -14,7 +14,7 @@ from vaultd.core.secret_names import Strength, owner_in_front, strength
 from vaultd.core.secret_values import Site, counts, fields, follows_scheme
 from vaultd.core.secrets import MARK, Hit
 
-__all__ = ["assigned"]
+__all__ = ["assigned", "name_start"]
 
 _KEYWORDS = (
     # A bare `key` promises nothing, unless `api` or its like stands in front of it.
@@ -22,17 +22,21 @@ _KEYWORDS = (
         "key(?:(?<=[a-z0-9_-]key)|(?<=[a-z][ ]key))",
         "token",
         "secret",
-        "pass(?:word|wd|phrase)?",
-        "pwd",
+        "pass(?:wor[dt]|wd|phrase)?",
+        *("pwd", "pw(?![a-z0-9])", "psk"),
         "credentials?",
     ),
     *("auth(?:orization)?", "cookie", "sig(?:nature)?"),
 )
+_ABROAD = ("contraseña", "密[码碼]", "パスワード", "비밀번호", "пароль")
 _SUFFIX = r"[-_]data|_base(?:64)?|_b64|_pem|_hex|_value|_id|_?[0-9]{1,2}|"
-_THEN = r"""[\\"'`\]]{0,6}[ \t]{0,8}[=:]|\\*["'],[ \t]?\\*["']|>|[ ](?:is|was|to)[: ]"""
-_PLACES = tuple(re.compile(f"({word})({_SUFFIX})(?={_THEN})") for word in _KEYWORDS)
+_THEN = r"""[\\"'`\]]{0,6}[ \t]{0,8}[=:：]|\\*["'],[ \t]?\\*["']|>|[ ](?:is|was|to)[: ]"""
+_PLACES, _PLACES_ABROAD = (
+    tuple(re.compile(f"({word})({_SUFFIX})(?={_THEN})") for word in words) for words in (_KEYWORDS, _ABROAD)
+)
 _SEPARATOR = re.compile(
-    r"""(?P<close>[\\"'`\]]{0,6})(?P<gap>[ \t]{0,8})(?P<sign>={1,3}>?|:=|:(?!:)|(?<=["']),|>|(?<=[ ])(?:is|was|to):?)"""
+    r"""(?P<close>[\\"'`\]]{0,6})(?P<gap>[ \t]{0,8})"""
+    r"""(?P<sign>={1,3}>?|:=|:(?!:)|：|(?<=["']),|>|(?<=[ ])(?:is|was|to):?)"""
     r"""(?P<blank>[ \t]{0,8})(?P<type>(?<=:[ \t])[A-Za-z_&][\w.\[\]| ]{0,40}? =[ \t](?!=))?"""
 )
 _FLAG = re.compile(
@@ -52,6 +56,7 @@ _COOKIE = re.compile(r"""\\*["']?(?P<v>[A-Za-z0-9_.-]{1,64}=[^\r\n"'`\\]{8,})"""
 _CHAIN = re.compile(r"""(?:[?&;,"']{0,2}+[\w.-]{1,32}+["'\\]{0,3}+[=:][ \t]?+["'\\]{0,3}+){6,}+\S*+""")
 """Six assignments without a value, a fingerprint at best: goes whole, for looking at each would take long."""
 _MARKED = re.compile(r"""\\*["'`]{0,3}""" + re.escape(MARK) + r"""(?=[\s"'`,;)\\]|\Z)""")
+_USER = re.compile(r"""[^\s"'/@]{1,256}@""")
 _LONGEST_NAME = 64
 _LONGEST_QUOTED = 4096
 _LOOK = 256
@@ -60,7 +65,7 @@ _LOOK = 256
 
 def assigned(text: str, low: str) -> Iterator[Hit]:
     """Every value that its name makes a secret, in no order; `low` is `secrets.folded(text)`."""
-    for pattern in _PLACES:
+    for pattern in _PLACES if text.isascii() else (*_PLACES, *_PLACES_ABROAD):
         done = 0
         for found in pattern.finditer(low):
             hit = _at(text, low, found) if found.start() >= done else None
@@ -78,10 +83,12 @@ def _at(text: str, low: str, found: re.Match[str]) -> Hit | None:
     sign = _SEPARATOR.match(text, found.end())
     if sign is None or _MARKED.match(text, sign.end()) is not None:
         return None
-    start = _name_start(text, found.start())
+    start = name_start(text, found.start())
     name, before = text[start : found.end(1)], low[max(0, start - 12) : start]
     promise = strength(name, found[1], owner_in_front(before) if len(name) == len(found[1]) else "")
     if promise is Strength.NONE or (found[2] == "_id" and not name.lower().endswith("access_key")):
+        return None
+    if before.endswith("//") and _USER.match(text, sign.end()):  # `https://x-access-token:...@host`
         return None
     site, at = _site(name, before, promise, found[1], sign), sign.end()
     if site is None:
@@ -106,13 +113,16 @@ def _site(name: str, before: str, promise: Strength, keyword: str, sign: re.Matc
     """The form of an assignment; None when it is none. `before` is the lower-case text in front of the name."""
     kind = sign["sign"]
     tight = kind == "=" and not sign["gap"] and not sign["blank"]
-    query = tight and (before.endswith(("?", "&", ";", "; ")) or name.startswith("--"))
+    flag = tight and name.startswith("--")
+    if flag and promise is Strength.WEAK and keyword in {"key", "token"}:  # `--token=...`
+        promise = Strength.MEDIUM
+    query = flag or (tight and before.endswith(("?", "&", ";", "; ")))
     if (kind == ">" and not before.endswith("<")) or (keyword in {"signature", "sig"} and not query):
         return None
     return Site(
         name,
         Strength.WEAK if kind == "," else promise,
-        colon=kind == ":" and not sign["type"],
+        colon=kind in ":：" and not sign["type"],
         tight=tight,
         named=sign["close"] != "",
         plain=query or kind == ">",
@@ -121,7 +131,8 @@ def _site(name: str, before: str, promise: Strength, keyword: str, sign: re.Matc
     )
 
 
-def _name_start(text: str, at: int) -> int:
+def name_start(text: str, at: int) -> int:
+    """Where the name begins that holds the word at `at`."""
     floor = max(0, at - _LONGEST_NAME)
     while at > floor and (text[at - 1].isalnum() or text[at - 1] in "_-."):
         at -= 1

@@ -22,6 +22,8 @@ from vaultd.core.assignments import assigned
 from vaultd.core.cutting import bounded, clipped
 from vaultd.core.event import Event, FileTouch, Kind, Process, ToolCall
 from vaultd.core.secret_blocks import blocks
+from vaultd.core.secret_commands import commanded
+from vaultd.core.secret_followers import followed
 from vaultd.core.secret_prefixes import prefixed
 from vaultd.core.secrets import MARK, Hit, folded, shaped
 from vaultd.errors import UsageError
@@ -175,7 +177,7 @@ def _text(value: str, most: int, rules: Rules, tail: float = 0.5) -> str:
 
 def _name(value: str, rules: Rules) -> str:
     """A name or id on one line."""
-    return _name_again(value, rules) if len(value) <= _SHORT else line(value, _NAME_MOST, rules)
+    return (_name_again if len(value) <= _SHORT else _name_once)(value, rules)
 
 
 def _path(value: str, rules: Rules) -> str:
@@ -187,18 +189,16 @@ def _path_once(value: str, rules: Rules) -> Clean:
     return _settled(redact(value, rules), lambda whole: clipped(whole, _PATH_MOST), rules)
 
 
-_SHORT = 256
-"""Names and paths so short are kept with what they became: the events of a session repeat most of theirs."""
-
-
-@lru_cache(2048)
-def _name_again(value: str, rules: Rules) -> Clean:
+def _name_once(value: str, rules: Rules) -> Clean:
     return line(value, _NAME_MOST, rules)
 
 
-_path_again = lru_cache(2048)(_path_once)
+_SHORT = 256
+"""Names and paths so short are kept with what they became: the events of a session repeat most of theirs."""
+_name_again, _path_again = lru_cache(2048)(_name_once), lru_cache(2048)(_path_once)
 
 
+_FINDERS = (shaped, prefixed, blocks, commanded, assigned, followed)
 _PASSES = 8
 """Redacting joins what stood apart, so it is repeated until nothing changes: one pass for ordinary text, else a few."""
 
@@ -240,7 +240,7 @@ def _pass(text: str, rules: Rules) -> str:
     if "<private" in low:
         text = _public(text, low)
         low = folded(text)
-    hits = [*shaped(text, low), *prefixed(text, low), *blocks(text, low), *assigned(text, low)]
+    hits = [hit for find in _FINDERS for hit in find(text, low)]
     for pattern in rules.extra:
         hits.extend(Hit(m.start(), *m.span()) for m in pattern.finditer(text) if m.end() > m.start())
     if rules.allow and hits:

@@ -4,10 +4,10 @@ Pure. Names come in every style (`FOO_API_KEY`, `apiKey`, `X-Api-Key`, `spring.d
 last word and the one before it:
 
     NONE      Idempotency-Key, primary_key, next_token, monkey
-    WEAK      sort_by_key, token, credentials, signature
+    WEAK      sort_by_key, token, credentials, signature, pass
     MEDIUM    FOO_KEY, comma_token
     STRONG    api_key, ACCESS_TOKEN, client_secret, Authorization
-    PASSWORD  password, passwd, passphrase, db_pass
+    PASSWORD  password, passwd, passphrase, db_pass, and the word in other languages
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ _PASS_OWNERS = _words(
     """admin auth db email ftp http imap ldap login mail mongo mysql pg postgres proxy rabbitmq redis root smtp ssh
     sudo user vnc wifi"""
 )
+_ABROAD = _words("contraseña 密码 密碼 パスワード 비밀번호 пароль")
 _OWNER = re.compile(r"(access|account|api|app|auth|client|private|secret|session|service|signing|encryption)[ ]\Z")
 
 
@@ -69,6 +70,8 @@ def owner_in_front(before: str) -> str:
 @lru_cache(maxsize=1024)
 def strength(name: str, keyword: str, owner: str = "") -> Strength:
     """What a name that ends with `keyword` promises; `owner` is what stands in front of a bare one."""
+    if keyword in _ABROAD:
+        return Strength.PASSWORD
     last_part = name.rsplit(".", 1)[-1].lstrip("-")
     words = [word.lower() for word in _SPLIT.findall(last_part)] or [keyword]
     if len(words) == 1:  # `tls.key`
@@ -76,12 +79,12 @@ def strength(name: str, keyword: str, owner: str = "") -> Strength:
     glued = words[-1][: -len(keyword)] if words[-1].endswith(keyword) else ""
     owner = glued or (words[-2] if len(words) > 1 else owner)
     upper = last_part.isupper() or ("-" in last_part and last_part[0].isupper()) or last_part.startswith("x-")
-    if keyword in {"password", "passwd", "passphrase"}:
+    if keyword in {"password", "passwort", "passwd", "passphrase"}:
         return Strength.PASSWORD
     if keyword == "pwd":
         return Strength.NONE if upper and owner in {"", "old"} else Strength.PASSWORD
-    if keyword == "pass":
-        return Strength.PASSWORD if owner in _PASS_OWNERS else Strength.NONE
+    if keyword in {"pass", "pw", "psk"}:
+        return Strength.PASSWORD if owner in _PASS_OWNERS else Strength.WEAK if owner == "" else Strength.NONE
     if keyword in {"secret", "authorization"}:
         return Strength.STRONG
     if keyword.startswith("credential") and upper:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from vaultd.core.secret_names import Strength
 from vaultd.core.secrets import mixed, says_something
 
-__all__ = ["Site", "counts", "fields", "follows_scheme"]
+__all__ = ["Site", "counts", "evident", "fields", "follows_scheme"]
 
 
 class Site(NamedTuple):
@@ -120,6 +120,7 @@ _SLUG = re.compile(rf"[-_./: ]?{_SEGMENT}(?:[-_./: ]+{_SEGMENT})*")
 _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_.~:%-]{12,}")
 _FIELDS = re.compile(r"%[sdrvq]|%\(\w*\)[sd]|\{[^{}]*\}")
 _PATH = re.compile(r"(?:~|\.{0,2})/(?:[A-Za-z._-]{1,24}[0-9]{0,3}/)*[A-Za-z._-]{1,32}[0-9]{0,3}(?:\.[A-Za-z0-9]{1,6})?")
+_FILE = re.compile(r"(?:[\w.-]{1,64}/){1,16}[\w.-]{1,64}\.[a-z]{1,5}")
 _CALL = re.compile(r"(?:new |await )?[A-Za-z_$][\w$]*(?:(?:\.|::|\?\.|->)[\w$]+)*!?[(\[{<]")
 _IDENT = re.compile(r"[&*@!~+-]{0,2}[A-Za-z_$][\w$]*(?:(?:\.|::|\?\.|->)[A-Za-z_$][\w$]*)*[?!]?")
 _TYPE = re.compile(r"(?:[A-Z][a-z]+)*(?:Str|String|Bytes|Key|Secret|Token|Password|Option|Type)")
@@ -161,6 +162,15 @@ def counts(site: Site, value: str, *, quoted: bool, ended: str = "", alone: bool
     if quoted:
         return site.strength >= Strength.STRONG or (site.env and site.tight) or _SLUG.fullmatch(value) is None
     return site.plain or (_CALL.match(value) is None and _bare(site, value, ended, alone))
+
+
+def evident(value: str, *, password: bool) -> bool:
+    """Whether a value shows by itself what its name promises: what stands behind the name may be other text too."""
+    if _PLACEHOLDER.match(value) or _PATH.fullmatch(value) or _FILE.fullmatch(value):
+        return False
+    if password and mixed(value, 10) and not value.isalnum() and any(map(str.isdigit, value)):
+        return _IDENT.fullmatch(value) is None and _CALL.match(value) is None and _SLUG.fullmatch(value) is None
+    return _opaque(value)
 
 
 def _opaque(value: str) -> bool:

@@ -1,10 +1,11 @@
 """Secrets that show by their own shape: keys of fixed form, credentials in URLs and in commands.
 
-Pure. Four modules find secrets, each giving hits in no order and perhaps overlapping; `core.sanitize` replaces them:
+Pure. Five modules find secrets, each giving hits in no order and perhaps overlapping; `core.sanitize` replaces them:
 
     secrets          shapes one pattern can tell: bearer, AKIA..., eyJ..., scheme://user:pass@host, curl -u
     secret_prefixes  keys that begin with a vendor's prefix: sk-, ghp_, xoxb-, glpat-
     secret_blocks    what has a beginning and an end: PEM blocks, paths under .ssh and its like
+    secret_commands  what its place in a command gives away: redis-cli -a, IDENTIFIED BY
     assignments      what the name before it gives away: FOO_TOKEN=, X-Api-Key:, "password": (names: secret_names)
 
 All take the text and `low`, which is `folded(text)`: the text in lower case, of the same length.
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["MARK", "Hit", "folded", "literal", "mixed", "not_words", "says_something", "shaped"]
+__all__ = ["MARK", "Hit", "folded", "literal", "mixed", "not_numbers", "not_words", "says_something", "shaped"]
 
 MARK = "[REDACTED]"
 """What stands in a text where a secret was."""
@@ -72,8 +73,8 @@ def _any(value: str) -> bool:
     return True
 
 
-def _not_numbers(value: str) -> bool:
-    """For `-u 1000:1000` and `-p3306:3306`, which are no passwords."""
+def not_numbers(value: str) -> bool:
+    """Whether it is a value and not numbers only, as in `-u 1000:1000` and `-p3306:3306`."""
     return literal(value) and not all(c.isdigit() or c in ":.-/" for c in value)
 
 
@@ -144,11 +145,11 @@ _WITH_MACHINE = (
         fold=True,
     ),
 )
-_WITH_CURL = (_shape(r""" -(?:u|-user)[ =]{0,2}["']?[^\s:"'$]{1,64}:(?P<v>[^\s"']{3,256})""", _not_numbers),)
+_WITH_CURL = (_shape(r""" -(?:u|-user)[ =]{0,2}["']?[^\s:"'$]{1,64}:(?P<v>[^\s"']{3,256})""", not_numbers),)
 _WITH_PASS_FLAG = (
     _shape(r"""sshpass[ \t]{1,4}-p[ \t]{0,4}["']?(?P<v>[^\s"']++)""", literal),
-    _shape(r"""login[^\n|;&]{0,80}? -p[ =]{0,2}["']?(?P<v>[^\s"'-][^\s"']{2,128})""", _not_numbers),
-    _shape(r"""mysql[a-z]{0,6}[^\n|;&]{0,80}? -p["']?(?P<v>[^\s"']{3,128})""", _not_numbers),
+    _shape(r"""login[^\n|;&]{0,80}? -p[ =]{0,2}["']?(?P<v>[^\s"'-][^\s"']{2,128})""", not_numbers),
+    _shape(r"""mysql[a-z]{0,6}[^\n|;&]{0,80}? -p["']?(?P<v>[^\s"']{3,128})""", not_numbers),
 )
 
 
