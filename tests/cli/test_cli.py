@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,18 @@ def test_finalize_session(scratch: Scratch) -> None:
     assert handoff["provisional"] is False
     assert scratch.run("finalize-session", "--session-id", native, cwd=cwd).returncode == 4
     assert git("status", "--porcelain", cwd=scratch.vault) == ""
+
+
+def test_a_session_is_closed_although_the_clock_was_set_back(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    scratch.now += timedelta(hours=1)
+    scratch.session(cwd, end=False)
+    scratch.run("ingest", check=True)
+    scratch.run("finalize-session", cwd=cwd, check=True)
+    [handoff] = scratch.json("handoffs", "list", "--json", cwd=cwd)
+    assert handoff["provisional"] is False
+    assert scratch.run("finalize-session", cwd=cwd).returncode == 4
 
 
 def test_status_json_has_its_keys(scratch: Scratch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,8 @@ def test_the_hook_returns_while_the_pass_goes_on(room: Room, command: Path) -> N
     assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
     assert {Path(f"/proc/{pid}/fd/{n}").readlink() for n in (0, 1, 2)} == {Path("/dev/null")}
     ignored = int(Path(f"/proc/{pid}/status").read_text().partition("SigIgn:")[2].split()[0], 16)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # these tests run under nohup
+        ignored &= ~1
     assert not ignored & (1 << 0 | 1 << 12 | 1 << 24)  # HUP, PIPE, XFSZ
     (room.base / "go").write_text("\n")
     started.settle()

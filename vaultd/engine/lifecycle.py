@@ -19,7 +19,7 @@ from vaultd.engine.stores import Stores
 from vaultd.store import fs
 from vaultd.store.inbox import SessionName
 
-__all__ = ["QUIET", "Lifecycle", "deliver_close", "last_client"]
+__all__ = ["QUIET", "Lifecycle", "closing_time", "deliver_close", "last_client"]
 
 QUIET = timedelta(minutes=30)
 """A session of which nothing was heard for so long is over."""
@@ -58,6 +58,12 @@ def deliver_close(
     ]
     payload = json.dumps({"session_id": native, "sid": name.sid, "reason": reason})
     fs.publish(stores.inbox.new / key, ("\n".join(header) + "\n\n" + payload).encode("utf-8", "surrogateescape"))
+
+
+def closing_time(stores: Stores, last: datetime) -> datetime:
+    """When a session is closed that was heard of at `last`: now, or right after that when the clock was set back."""
+    now = stores.clock()
+    return now if now >= last else last + timedelta(seconds=1)
 
 
 class Lifecycle:
@@ -121,4 +127,5 @@ class Lifecycle:
         state = self._open.pop(name)
         key = f"{int(self._stores.clock().timestamp())}-close-{name.sid}"
         with suppress(FileExistsError):  # delivered in this very second already
-            deliver_close(self._stores, name, state.native, state.cwd, reason, key)
+            at = closing_time(self._stores, state.last)
+            deliver_close(self._stores, name, state.native, state.cwd, reason, key, at)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from vaultd.core.session import digest
 from vaultd.engine.ingest import Tally
-from vaultd.engine.lifecycle import deliver_close
+from vaultd.engine.lifecycle import closing_time, deliver_close
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import daemon_process
 from vaultd.engine.projects import Project
@@ -104,7 +104,8 @@ def finalize(
     chosen = found if everything else found[-1:]
     stamp = int(stores.clock().timestamp())
     for _, name, last in chosen:
-        deliver_close(stores, name, last.native, last.cwd, "finalised", f"{stamp}-finalise-{name.sid}")
+        at = closing_time(stores, last.at)
+        deliver_close(stores, name, last.native, last.cwd, "finalised", f"{stamp}-finalise-{name.sid}", at)
     ingest_once(stores)
     return [name for _, name, _ in chosen]
 
