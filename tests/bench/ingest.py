@@ -2,10 +2,11 @@
 
     python tests/bench/ingest.py [--events 100000] [--sessions 200] [--sample 5000]
 
-Bare operations are what one event costs at least: read the file, write another, rename it, remove the first, with one
-syncfs for each 512. They are measured before and after ingest, on --sample events, and the mean counts. Sessions end
-within the events; before them as many events as the sample has are taken in of sessions that go on, for which each
-event has a file of its own (before, because making files is slow where many were deleted in the last minute).
+Bare operations are what one event costs at least: read the file, write another in its session's folder, rename it,
+remove the first, with one syncfs for each 512. They are measured before and after each kind of ingest, on --sample
+events, and the mean counts. First as many events as the sample has are taken in of sessions that go on, for which each
+event has a file of its own (first, because making files is slow where many were deleted in the last minute: wait so
+long between two runs); then --events of sessions that end.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tests.scratch import Scratch
 from vaultd.engine.passes import Passes
 
 BATCH = 512
+SESSION = 500
 TEXT = "Please look at the loader in src/app.py and make the retry count configurable, then run the tests again. " * 3
 
 
@@ -87,7 +89,8 @@ def bare(folder: Path, count: int) -> Rate:
     """Bare file operations."""
     source, target = folder / "new", folder / "done"
     source.mkdir(parents=True)
-    target.mkdir()
+    for n in range(0, count, SESSION):
+        (target / str(n // SESSION)).mkdir(parents=True)
     data = b"x" * 700
     for n in range(count):
         (source / str(n)).write_bytes(data)
@@ -105,8 +108,9 @@ def bare_operations(source: Path, target: Path, handle: int, count: int) -> None
         names = [str(n) for n in range(first, min(first + BATCH, count))]
         for name in names:
             content = (source / name).read_bytes()
-            (target / f".{name}").write_bytes(content)
-            os.rename(target / f".{name}", target / name)  # noqa: PTH104  # the bare operation
+            session = target / str(int(name) // SESSION)
+            (session / f".{name}").write_bytes(content)
+            os.rename(session / f".{name}", session / name)  # noqa: PTH104  # the bare operation
         libc.syncfs(handle)
         for name in names:
             os.unlink(source / name)  # noqa: PTH108  # the bare operation
@@ -115,8 +119,16 @@ def bare_operations(source: Path, target: Path, handle: int, count: int) -> None
 def going(scratch: Scratch, count: int) -> Rate:
     """Ingest of sessions that go on, in a vault of its own."""
     stores = scratch.init()
-    events(scratch, scratch.checkout(), count, max(1, count // 500), end=False)
+    events(scratch, scratch.checkout(), count, max(1, count // SESSION), end=False)
     return Rate.of(count, Passes(stores).drain)
+
+
+def report(what: str, ingest: Rate, bare: list[Rate]) -> None:
+    """Print the rates, and what part of the bare operations' rate ingest reaches."""
+    print(f"{what:20} {ingest}")
+    for rate in bare:
+        print(f"  bare operations    {rate}")
+    print(f"  ratio              {sum(rate.wall for rate in bare) / len(bare) / ingest.wall:8.2f} (at least 0.5)")
 
 
 def rss() -> float:
@@ -138,10 +150,12 @@ def main() -> int:
         scratch = Scratch(base)
         stores = scratch.init()
         cwd = scratch.checkout()
+        between = [bare(base / "bare0", args.sample)]
         going_on = going(Scratch(base / "going"), args.sample)
+        between.append(bare(base / "bare1", args.sample))
         passes = Passes(stores)
         events(scratch, cwd, args.events, args.sessions)
-        before = bare(base / "bare1", args.sample)
+        before = bare(base / "bare2", args.sample)
         memory: list[tuple[int, float]] = []
         seen = 0
 
@@ -152,16 +166,11 @@ def main() -> int:
                 memory.append((done, rss()))
 
         whole = Rate.of(args.events, lambda: passes.drain(progress=progress))
-        after = bare(base / "bare2", args.sample)
+        after = bare(base / "bare3", args.sample)
         done = scratch.vault / ".vaultd/done"
         packs, folders = len(list(done.glob("*.jsonl"))), sum(1 for p in done.iterdir() if p.is_dir())
-        reference = (before.wall + after.wall) / 2
-        print(f"bare file operations  {before}")
-        print(f"  and afterwards      {after}")
-        print(f"ingest                {whole}")
-        print(f"  ratio               {reference / whole.wall:8.2f} (at least 0.5)")
-        print(f"sessions that go on   {going_on}")
-        print(f"  ratio               {reference / going_on.wall:8.2f}")
+        report("sessions that go on", going_on, between)
+        report("sessions that end", whole, [before, after])
         print("memory (events: MB)    " + ", ".join(f"{done}: {size:.0f}" for done, size in memory))
         print(f"peak                   {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MB")
         print(f"done/                  {packs} packs, {folders} folders left")

@@ -12,7 +12,8 @@ import pytest
 
 from tests.scratch import Scratch
 from vaultd.core import frontmatter
-from vaultd.engine.ingest import Outcome, Tally
+from vaultd.core.ids import session_id
+from vaultd.engine.ingest import Ingest, Outcome, Round, Tally
 from vaultd.engine.passes import Passes
 from vaultd.engine.stores import Stores
 
@@ -283,6 +284,32 @@ def test_quiet_and_dead_sessions_are_closed(scratch: Scratch) -> None:
     passes.drain()
     assert meta(handoffs(scratch)[0])["provisional"] is False
     assert meta(pages(scratch)[0])["closed_by"] == "quiet"
+
+
+def test_the_older_session_of_a_client_is_the_one_that_is_replaced(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    before, after = sorted(
+        (f"{n}-session" for n in range(2)), key=lambda native: session_id("claude-code", native), reverse=True
+    )
+    stat = Path("/proc/self/stat").read_text().rpartition(")")[2]
+    facts = {"boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "root": str(cwd)}
+    facts["proc"] = f"{os.getpid()} (claude) {stat.strip()}"
+    for native in (before, after):
+        base = {"session_id": native, "cwd": str(cwd)}
+        scratch.deliver("claude-code", "SessionStart", {**base, "source": "startup"}, cwd, **facts)
+        scratch.deliver("claude-code", "UserPromptSubmit", {**base, "prompt": "Look"}, cwd, **facts)
+    ingest, one = Ingest(stores), Round()
+    with stores.write_lock:
+        ingest.take(stores.inbox.pending(), one)
+        while ingest.file(one):
+            pass
+        ingest.finish(one)  # and before the older session's close is delivered, a crash
+    later = Passes(scratch.stores())
+    later.sweep()
+    [close] = stores.inbox.new.iterdir()
+    assert before in close.read_text() and '"replaced"' in close.read_text()
+    later.drain()
+    assert [str(name) for name in stores.inbox.sessions()] == [f"claude-code-{session_id('claude-code', after)}"]
 
 
 def test_a_folder_beside_its_pack_is_read_as_one_set(scratch: Scratch) -> None:

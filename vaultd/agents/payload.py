@@ -40,6 +40,8 @@ def lookup(fields: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path; None when any part of it is missing or not an object. "" leads nowhere."""
     if not path:
         return None
+    if "." not in path:
+        return fields.get(path)
     value: Any = fields
     for name in path.split("."):
         if not isinstance(value, dict):

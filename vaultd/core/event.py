@@ -176,4 +176,6 @@ def why_no_event(data: bytes) -> str:
 
 def _unescape(value: bytes) -> bytes:
     """Undo the header's three escapes: %25, %0A, %0D."""
+    if b"%" not in value:
+        return value
     return value.replace(b"%0A", b"\n").replace(b"%0D", b"\r").replace(b"%25", b"%")

@@ -115,6 +115,8 @@ class Ingest:
 
     def take(self, keys: Sequence[str], whole: Round) -> None:
         """Step 1 for one batch of keys."""
+        self.lifecycle.load()
+        self._seen.prepare()
         for key in keys:
             self._admit(key, whole)
 

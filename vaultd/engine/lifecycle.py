@@ -24,6 +24,7 @@ __all__ = ["QUIET", "Lifecycle", "closing_time", "deliver_close", "last_client"]
 QUIET = timedelta(minutes=30)
 """A session of which nothing was heard for so long is over."""
 
+_TELLING = frozenset({Kind.START, Kind.PROMPT, Kind.END})
 _REMEMBERED = 4096  # ended sessions and clients that are kept in mind; older ones can only cause a needless look
 
 
@@ -95,12 +96,21 @@ class Lifecycle:
             if client is not None and event.kind in (Kind.START, Kind.PROMPT) and not event.subagent:
                 self._replace(client, name)
 
+    def load(self) -> None:
+        """Take note of what was filed before this process began; once, and before it files anything itself."""
+        if self._loaded:
+            return
+        self._loaded = True
+        telling: list[Event] = []
+        for name in self._stores.inbox.sessions():
+            events = [o.event for o in self._stores.inbox.observations(name)]
+            telling += [e for e in events if e.kind in _TELLING]
+            telling += [e for e in events if e.client][-1:] + events[-1:]
+        self.saw(telling)  # in the order in which it happened, or an old session would end a client's new one
+
     def sweep(self) -> int:
         """Deliver a close for each session that is over; how many."""
-        if not self._loaded:
-            self._loaded = True
-            for name in self._stores.inbox.sessions():
-                self.saw(o.event for o in self._stores.inbox.observations(name))
+        self.load()
         now = self._stores.clock()
         over = [(name, reason) for name, state in self._open.items() if (reason := self._verdict(state, now))]
         for name, reason in over:

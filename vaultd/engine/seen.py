@@ -32,6 +32,11 @@ class Seen:
         kept = self._kept()
         return self._recount() if kept is None else kept
 
+    def prepare(self) -> None:
+        """Count what there is, where that was not done yet: `note` then adds to it and reads nothing again."""
+        if self._kept() is None:
+            self._write(self._recount())
+
     def note(self, observations: Iterable[Observation]) -> None:
         """Count observations that were just filed."""
         agents = self._kept()
@@ -39,6 +44,9 @@ class Seen:
             agents = self._recount()
         else:
             _add(agents, (o.event for o in observations))
+        self._write(agents)
+
+    def _write(self, agents: dict[str, dict[str, dict[str, Any]]]) -> None:
         text = json.dumps({"vaultd-seen": 1, "agents": agents}, ensure_ascii=False)
         fs.write_private(self._path, text.encode())
 
