@@ -58,7 +58,7 @@ WRITERS = {
     "engine/setup.py set_paused": "an empty file",
     "engine/reconcile.py index_lock": "an empty folder",
     "engine/history.py History.accept_deletions": "a number",
-    "engine/seen.py Seen.note": "agent ids, event names, times and counts, out of observations",
+    "engine/seen.py Seen._write": "agent ids, event names, times and counts, out of observations",
     "engine/passes.py Passes._flag": "an empty file",
     "engine/passes.py Passes._tell": "messages, each through the sanitiser",
     "engine/daemon.py Daemon._announce": "pid, start time, boot id, version, the vault's path",
