@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from tests import zygote
 from vaultd.config import Config, load
 from vaultd.engine.setup import init
 from vaultd.engine.stores import Stores, open_stores
@@ -93,15 +93,7 @@ class Scratch:
     ) -> subprocess.CompletedProcess[str]:
         """`vaultd ARGS` as a process of its own."""
         data = text.encode() if isinstance(text, str) else text
-        done = subprocess.run(
-            [sys.executable, "-m", "vaultd", *args],
-            cwd=cwd or self.base,
-            env=self.environ,
-            input=data,
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
+        done = zygote.run(args, cwd=cwd or self.base, env=self.environ, data=data)
         result = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
         if check:
             assert result.returncode == 0, result.stderr

@@ -269,7 +269,8 @@ def test_a_vault_made_anew_under_a_daemon(running: Scratch) -> None:
     cwd = running.checkout()
     work(running, cwd, str(uuid.uuid4()), end=True)
     until(lambda: list(running.vault.glob("*/*/handoffs/open/*.md")), 15)
-    new = daemon(running)  # another one, or the same process started anew on what is there now
+    new = daemon(running)
+    assert new.pid != old.pid
     assert str(new.pid) in running.run("down").stdout
     assert not alive(new)
     until(partial(gone, old), 10)

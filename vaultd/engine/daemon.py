@@ -130,8 +130,8 @@ class Daemon:
                 self._attempt(self._passes.offer)
             if now - last_sweep >= _SWEEP_S:
                 last_sweep = now
-                self._stay_or_end(now)
-                self._look_at_settings()
+                if self._serves_its_vault(now):
+                    self._look_at_settings()
                 self._attempt(self._passes.sweep)
             if now - last_tidy >= _TIDY_S:
                 last_tidy = now
@@ -139,15 +139,17 @@ class Daemon:
             self._stopping.wait(_LOOK_S)
         self._attempt(self._take)
 
-    def _stay_or_end(self, now: float) -> None:
-        """A daemon serves the vault that it was started on: it ends when that was moved, deleted or made anew."""
+    def _serves_its_vault(self, now: float) -> bool:
+        """Whether the vault is there that it was started on. It ends when that was moved, deleted or made anew."""
         if self._lock.current and self._stores.vault.presence().here:
             self._here_at = now
             if told_process(self._stores.vault.room) is None:
                 self._announce()
-        elif now - self._here_at > _AWAY_S:
+            return True
+        if now - self._here_at > _AWAY_S:
             log.error("the vault is not at %s any more: the daemon ends", self._stores.vault.root)
             self.stop()
+        return False
 
     def _look_at_settings(self) -> None:
         """Settings count at once: when a file changed, end with `changed_settings`, to be started anew with them."""
