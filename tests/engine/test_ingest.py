@@ -206,6 +206,25 @@ def test_a_resumed_session_keeps_what_a_person_wrote(scratch: Scratch) -> None:
     assert len(handoffs(scratch, "expired")) == 1
 
 
+def test_a_deleted_page_stays_deleted_when_its_session_goes_on(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd, prompts=("Look at the plugh",))
+    drain(stores)
+    pages(scratch)[0].unlink()
+    base = {"session_id": native, "cwd": str(cwd)}
+    scratch.deliver("claude-code", "SessionEnd", {**base, "reason": "other"}, cwd)
+    drain(stores)
+    assert pages(scratch) == []
+    for word in ("xyzzy", "frobozz"):
+        scratch.session(cwd, native=native, prompts=(f"Now the {word}",))
+        drain(stores)
+    [page] = pages(scratch)
+    text = page.read_text("utf-8")
+    assert "plugh" not in text and "xyzzy" in text and "frobozz" in text
+    assert meta(page)["generation"] == 3
+    assert not [path for path in handoffs(scratch) if "plugh" in path.read_text("utf-8")]
+
+
 def test_a_resumed_session_that_nobody_edited_is_made_anew(scratch: Scratch) -> None:
     stores, cwd = scratch.init(), scratch.checkout()
     native = scratch.session(cwd)

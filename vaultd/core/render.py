@@ -40,7 +40,8 @@ class PageFacts:
     """What a session page says that its events do not: `id` of the page, project, host, place in the checkout.
 
     `observations` is the number the page was made from, `now` the value of `updated`. Empty `cwd`, `subdir`, `branch`
-    and `head` are taken from the digest. `scrub` is applied to the body before its hash is taken.
+    and `head` are taken from the digest. `scrub` is applied to the body before its hash is taken. A page that is not of
+    the `whole` session counts as edited from the start, so that it is never made anew of the whole.
     """
 
     id: str
@@ -54,6 +55,7 @@ class PageFacts:
     head: str = ""
     tags: tuple[str, ...] = ("session",)
     scrub: Callable[[str], str] = str
+    whole: bool = True
 
 
 def session_page(digest: Digest, facts: PageFacts) -> str:
@@ -81,7 +83,7 @@ def session_page(digest: Digest, facts: PageFacts) -> str:
         "observations": facts.observations,
         "files_touched": [*changed[::-1], *read[::-1]][:_MOST_FILES],
         "generation": digest.generation,
-        "generated": frontmatter.body_hash(body),
+        "generated": frontmatter.body_hash(body) if facts.whole else None,
         "created": _stamp(digest.started),
         "updated": _stamp(facts.now),
         "tags": list(facts.tags),

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from vaultd.core.event import Kind
+from vaultd.core import frontmatter
+from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import HandoffFacts, handoff_page
 from vaultd.core.observation import Observation
 from vaultd.core.render import PageFacts
@@ -95,11 +97,17 @@ class Sessions:
         if not closing and not summary.closed:
             return result
         place = self.place(name, observations)
+        path = self._stores.pages.session(place.folder, name.agent, name.sid)
+        part = self._part(name, path, observations)
+        if part is not None:
+            summary = replace(digest(part), generation=summary.generation)
         if summary.substantive:
-            page = self._page(name, summary, place, observations, result)
+            facts = self._facts(name, summary, place, len(observations), whole=part is None)
+            page = path or f"{place.folder}/sessions/{summary.day}-{name}.md"
+            self._page(page, summary, facts, observations, result)
             if isinstance(place, Project) and summary.hands_over:
                 self._hand_over(name, summary, place, result)
-            if summary.closed and page is not None:
+            if summary.closed:
                 self._log(name, summary, place, page, observations, result)
         if summary.closed and not summary.hands_over:
             result.written |= self._handoffs.give_back(f"{name}")
@@ -108,30 +116,48 @@ class Sessions:
         result.written.update(self._stores.projects.take_written())
         return result
 
-    def _page(
-        self,
-        name: SessionName,
-        summary: Digest,
-        place: Project | Unsorted,
-        observations: Sequence[Observation],
-        result: Refreshed,
-    ) -> str | None:
-        """Make or remake the session page; its path."""
-        facts = PageFacts(
+    def _part(self, name: SessionName, path: str | None, observations: Sequence[Observation]) -> list[Event] | None:
+        """What may be told of a session whose page a person deleted after it had ended: what came later. Else None.
+
+        A page that was made of such a part says by its `started` where the part begins, and has no `generated`.
+        """
+        events = [o.event for o in observations]
+        if path is None:
+            packed = self._stores.inbox.packed(name)
+            had_page = digest([event for event in events if event.key in packed]).substantive if packed else False
+            return [event for event in events if event.key not in packed] if had_page else None
+        page = self._stores.vault.read(path)
+        values = frontmatter.parse(page.data).meta.values if page is not None else {}
+        try:
+            started = datetime.fromisoformat(str(values.get("started")))
+        except ValueError:
+            return None
+        if values.get("generated") is not None or started.tzinfo is None:
+            return None
+        return [event for event in events if event.at >= started]
+
+    def _facts(
+        self, name: SessionName, summary: Digest, place: Project | Unsorted, observations: int, *, whole: bool
+    ) -> PageFacts:
+        """What a session page says that its events do not."""
+        return PageFacts(
             id=f"{name}",
             project=place.id,
             host=self._stores.config.host,
             subdir=place.subdir,
             branch=place.branch,
-            observations=len(observations),
+            observations=observations,
             now=summary.last,
             cwd=summary.cwd,
             head=summary.head,
             scrub=self._scrub,
+            whole=whole,
         )
-        path = self._stores.pages.session(place.folder, name.agent, name.sid)
-        if path is None:
-            path = f"{place.folder}/sessions/{summary.day}-{name}.md"
+
+    def _page(
+        self, path: str, summary: Digest, facts: PageFacts, observations: Sequence[Observation], result: Refreshed
+    ) -> None:
+        """Make or remake the session page."""
         outcome = revise_session_page(self._stores, path, summary, facts, [o.event for o in observations])
         if outcome is Revised.POSTPONED:
             result.postponed = True
@@ -139,7 +165,6 @@ class Sessions:
             result.resumed = True
         else:
             result.written.add(path)
-        return path
 
     def _hand_over(self, name: SessionName, summary: Digest, place: Project, result: Refreshed) -> None:
         """Make the session's handoff, provisional or final."""

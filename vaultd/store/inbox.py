@@ -233,6 +233,10 @@ class Inbox:
         """All observations of a session, folder and pack as one set, by event time, file time, key."""
         return self._observed.all(f"{name}")
 
+    def packed(self, name: SessionName) -> frozenset[str]:
+        """The keys in a session's pack: what was known when it ended."""
+        return self._observed.packed(f"{name}")
+
     def pack(self, name: SessionName, fresh: Iterable[Observation] = ()) -> None:
         """Turn a session's folder and observations that were not filed yet into its pack.
 

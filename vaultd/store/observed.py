@@ -91,7 +91,7 @@ class Observed:
         try:
             parse_observation(_bytes(f"{self._done}/{name}/{key}"))
         except OSError:
-            return key in self._pack_keys(name) or key in self._retired_keys()
+            return key in self.packed(name) or key in self._retired_keys()
         except NewerObservation:
             return True
         except ValueError:
@@ -150,8 +150,9 @@ class Observed:
             kept.pack = {o.event.key: o for o in _lines(f"{self._done}/{name}.jsonl", kept.newer)}
         return kept.pack
 
-    def _pack_keys(self, name: str) -> frozenset[str]:
-        """The keys of a session's pack; those of more sessions are kept than of observations."""
+    def packed(self, name: str) -> frozenset[str]:
+        """The keys of a session's pack, none when there is no pack."""
+        # Kept of more sessions than observations are.
         state = _state(f"{self._done}/{name}.jsonl")
         if state is None:
             return frozenset()
