@@ -172,13 +172,21 @@ def test_every_key_does_something(tmp_path: Path) -> None:
     assert redact("ACME-1 ACME-22", config.rules) == "ACME-1 [REDACTED]"
 
 
-def test_what_the_vault_says_wins_key_by_key(tmp_path: Path) -> None:
+def test_what_the_vault_says_wins_and_lists_add_up(tmp_path: Path) -> None:
     config = settings(
         tmp_path,
         "[capture]\nassistant = false\nignore_paths = ['a']\n[git]\ncommit_edits = false\n",
         "[capture]\nignore_paths = ['b']\n[git]\ncommit_edits = true\n",
     )
-    assert (config.assistant, config.ignore_paths, config.commit_edits) == (False, ("b",), True)
+    assert (config.assistant, config.ignore_paths, config.commit_edits) == (False, ("a", "b"), True)
+
+
+def test_what_stores_nothing_forgives(tmp_path: Path) -> None:
+    settings(tmp_path)
+    (tmp_path / "v/vaultd.toml").write_text("[git]\ncommit_edits = false\nx = 1\n[capture]\nassistant = 2\n")
+    config = load(None, environ(tmp_path, VAULTD_VAULT=str(tmp_path / "v")), forgiving=True)
+    assert (config.commit_edits, config.assistant) == (False, True)
+    assert ["unknown key" in problem for problem in config.problems] == [True, False]
 
 
 def test_all_problems_of_both_files_are_told_at_once(tmp_path: Path) -> None:

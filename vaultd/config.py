@@ -106,6 +106,7 @@ class Config:
     rules: Rules = field(default_factory=Rules)
     autostart: bool = True
     commit_edits: bool = True
+    problems: tuple[str, ...] = ()
 
 
 def current_environment() -> dict[str, str]:
@@ -134,9 +135,11 @@ def places(environ: Mapping[str, str]) -> Places:
     )
 
 
-def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -> Config:
     """Read the environment and both files. UsageError lists every problem at once; a missing file is no problem.
 
+    What the vault's file says counts, lists of both files add up. `forgiving`, for what stores nothing: wrong settings
+    are as if they were not there, and `problems` names them.
     The vault is, in this order: `vault`, VAULTD_VAULT, the pointer file, `~/vaultd`. It need not exist.
     """
     env = dict(environ) if environ is not None else current_environment()
@@ -145,8 +148,10 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
     values: dict[str, object] = {}
     problems: list[str] = []
     for path in (where.settings, root / "vaultd.toml"):
-        values.update(_read(path, problems))
-    if problems:
+        for key, value in _read(path, problems).items():
+            before = values.get(key)
+            values[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+    if problems and not forgiving:
         raise UsageError("Settings are wrong:\n  " + "\n  ".join(problems) + "\nMend these lines and run it again.")
     return Config(
         vault=root,
@@ -160,6 +165,7 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None) -> 
         rules=Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow")),
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),
+        problems=tuple(problems),
     )
 
 

@@ -105,10 +105,38 @@ def test_wrong_settings_are_reported_all_at_once(scratch: Scratch) -> None:
         '[capture]\nassistant = "yes"\nnonsense = 1\n[sanitize]\nextra_patterns = ["("]\n'
     )
     (scratch.home / ".config/vaultd/config.toml").write_text("[git]\ncommit_edits = 3\n")
-    done = scratch.run("status")
+    done = scratch.run("search", "x")
     assert done.returncode == 2
     for word in ("capture.assistant", "capture.nonsense", "(", "git.commit_edits"):
         assert word in done.stderr
+    for brake in (["status"], ["doctor"]):
+        done = scratch.run(*brake)
+        assert done.returncode == 7 and "capture.nonsense" in done.stdout
+    for brake in (["pause"], ["resume"], ["down"], ["uninstall", "--apply"]):
+        assert scratch.run(*brake).returncode == 0
+
+
+def test_a_command_that_is_none(scratch: Scratch) -> None:
+    done = scratch.run("statsu")
+    assert (done.returncode, done.stdout) == (2, "") and "`vaultd status`" in done.stderr
+    done = scratch.run("--vault", "x", "frobnicate")
+    assert done.returncode == 2 and "Did you mean" not in done.stderr and "--help" in done.stderr
+    done = scratch.run()
+    assert done.returncode == 2 and all(name in done.stdout for name in COMMANDS)
+
+
+def test_status_tells_who_is_at_work_and_of_this_folder(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    native = scratch.session(cwd, prompts=("Mend the plugh",), end=False)
+    scratch.session(cwd, prompts=("Over",))
+    scratch.run("ingest", check=True)
+    told = scratch.run("status", cwd=cwd).stdout
+    assert "recorded in projects/project" in told and "Mend the plugh" in told and native in told
+    assert "Over" not in told
+    assert "no session was here yet" in scratch.run("status", cwd=scratch.checkout("other")).stdout
+    (cwd / ".vaultd.toml").write_text("enabled = false\n")
+    assert f"kept out by {cwd}/.vaultd.toml" in scratch.run("status", cwd=cwd).stdout
 
 
 def test_search_output(scratch: Scratch) -> None:

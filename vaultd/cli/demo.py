@@ -67,6 +67,7 @@ class Demo:
                 self._say(f"The vault is kept: {self._base / 'vault'}")
             else:
                 shutil.rmtree(self._base, ignore_errors=True)
+                self._say("The scratch vault is removed. Yours: `vaultd up`, and it says what comes next.")
         return 0
 
     def _environment(self) -> dict[str, str]:

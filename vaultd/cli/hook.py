@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-__all__ = ["run_hook"]
+__all__ = ["checkout_of", "run_hook", "switched_off"]
 
 _LIMIT = 8 * 1024 * 1024  # bytes of a payload that are kept
 _LOOK = 4096  # bytes of a payload that are looked at for a claim
@@ -46,8 +46,8 @@ def _run(agent: str, event: str) -> None:
     room = vault_path(None, environ, where) / ".vaultd"
     away = not (room / "vault-id").is_file()
     cwd = os.fsencode(os.getcwd())  # noqa: PTH109  # bytes: a name that is not UTF-8 must survive
-    root, gitfile, marker = _checkout(cwd)
-    if (room / "paused").exists() or _switched_off(marker) or ((room / "allow-list").exists() and not marker):
+    root, gitfile, marker = checkout_of(cwd)
+    if (room / "paused").exists() or switched_off(marker) or ((room / "allow-list").exists() and not marker):
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
     shape, moment, drain = [*line.split(), "-", "-", "-"][:3]
@@ -60,7 +60,7 @@ def _run(agent: str, event: str) -> None:
         _drain(room, environ)
 
 
-def _checkout(cwd: bytes) -> tuple[bytes, bytes, bytes]:
+def checkout_of(cwd: bytes) -> tuple[bytes, bytes, bytes]:
     """The first folder upwards with .git or .vaultd.toml; the text of a .git file there; the nearest marker file."""
     root = gitfile = marker = b""
     folder = cwd
@@ -78,7 +78,7 @@ def _checkout(cwd: bytes) -> tuple[bytes, bytes, bytes]:
         folder = parent
 
 
-def _switched_off(marker: bytes) -> bool:
+def switched_off(marker: bytes) -> bool:
     """Whether the marker file holds the literal line `enabled = false`."""
     if not marker:
         return False

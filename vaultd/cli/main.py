@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 from vaultd import __version__
@@ -45,8 +47,8 @@ def command_module(name: str) -> ModuleType:
     return importlib.import_module(f"vaultd.cli.commands.{name.replace('-', '_')}")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole parser, with every command's arguments."""
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser with these commands' arguments."""
     parser = argparse.ArgumentParser(
         prog="vaultd",
         description="One long-term memory for your coding agents, kept as a plain Markdown git vault.",
@@ -57,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--vault", metavar="PATH", help="the vault to use (default: VAULTD_VAULT, else the one of `init`)"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in names:
         module = command_module(name)
         sub = commands.add_parser(name, help=module.HELP, description=module.__doc__)
         sub.add_argument("--vault", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -65,12 +67,29 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _named(argv: Sequence[str]) -> str:
+    """The command in a command line, known or not; "" when it begins with another option than `--vault`."""
+    rest = list(argv)
+    while rest and rest[0].partition("=")[0] == "--vault":
+        del rest[: 1 if "=" in rest[0] else 2]
+    return rest[0] if rest and not rest[0].startswith("-") else ""
+
+
 def run(argv: list[str]) -> int:
     """Run one command line; the exit code. Errors are one message on standard error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    args = build_parser().parse_args(argv)
+    named = _named(argv)
+    if not argv:
+        build_parser().print_help()
+        return 2
+    if named and named not in COMMANDS:
+        close = difflib.get_close_matches(named, COMMANDS, 1)
+        hint = f" Did you mean `vaultd {close[0]}`?" if close else ""
+        print(f"vaultd: There is no command {named!r}.{hint} `vaultd --help` lists all.", file=sys.stderr)
+        return 2
+    args = build_parser([named] if named else COMMANDS).parse_args(argv)
     try:
         code = command_module(args.command).run(args, Terminal())
         sys.stdout.flush()

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from vaultd.config import Config, load
-from vaultd.engine.projects import Project
+from vaultd.engine.projects import Project, Unsorted
 from vaultd.engine.stores import Stores, local_now, open_stores
 
-__all__ = ["configured", "here", "opened"]
+__all__ = ["configured", "folder", "here", "opened"]
 
 
-def configured(args: argparse.Namespace) -> Config:
-    """Settings for this command line."""
-    return load(getattr(args, "vault", None))
+def configured(args: argparse.Namespace, *, forgiving: bool = False) -> Config:
+    """Settings for this command line; `forgiving` where a wrong one must not stop a person, and nothing is stored."""
+    return load(getattr(args, "vault", None), forgiving=forgiving)
 
 
-def opened(args: argparse.Namespace) -> Stores:
+def opened(args: argparse.Namespace, *, forgiving: bool = False) -> Stores:
     """The stores of the configured vault. NoVaultError."""
-    return open_stores(configured(args), local_now)
+    return open_stores(configured(args, forgiving=forgiving), local_now)
 
 
 def here(stores: Stores) -> Project | None:
@@ -30,3 +31,22 @@ def here(stores: Stores) -> Project | None:
         return None
     found = stores.projects.find(cwd)
     return found if isinstance(found, Project) else None
+
+
+def folder(stores: Stores) -> str:
+    """What is recorded of a session in the working directory, in words."""
+    from vaultd.cli.hook import checkout_of, switched_off
+
+    try:
+        cwd = os.fsencode(Path.cwd())
+    except FileNotFoundError:
+        return "is gone"
+    _, _, marker = checkout_of(cwd)
+    if switched_off(marker):
+        return f"kept out by {os.fsdecode(marker)}"
+    if stores.config.allow_list and not marker:
+        return "kept out: `allow_list` is set, and there is no `.vaultd.toml` here or above"
+    found = stores.projects.find(os.fsdecode(cwd))
+    if isinstance(found, Unsorted):
+        return f"recorded, in no project: {found.reason}"
+    return "recorded; no session was here yet" if found is None else f"recorded in {found.folder}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from vaultd.cli.terminal import Terminal
+from vaultd.engine.status import OpenSession
 
 __all__ = ["show_status"]
 
 
-def show_status(terminal: Terminal, report: dict[str, Any]) -> None:
-    """Print a status document: problems first, then what is recorded."""
+def show_status(terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession]) -> None:
+    """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work."""
     for problem in report["problems"]:
         terminal.say(f"! {problem}")
     daemon, pages, inbox = report["daemon"], report["pages"], report["inbox"]
@@ -25,20 +28,33 @@ def show_status(terminal: Terminal, report: dict[str, Any]) -> None:
         ("pages", f"{pages['disk']} on disk, {pages['indexed']} in the index"),
         ("inbox", f"{inbox['new']} waiting, {inbox['failed']} failed"),
         ("git", _git(report["git"])),
-        ("given", f"{report['injected']['sessions']} sessions got a handoff ({report['injected']['bytes']} bytes)"),
+        ("given", f"{report['injected']['sessions']} handoffs of those kept were given to a session"),
+        ("here", folder),
+        *(("open", f"{s.agent}: {s.title}, in {s.cwd}, last heard of {_local(s.last)} ({s.native})") for s in sessions),
     ]
     terminal.table(rows)
     for agent, events in sorted(report["agents"].items()):
         terminal.say(f"{agent}:")
         terminal.table(
-            [(f"  {name}", str(row["count"]), f"last {row['last']}") for name, row in sorted(events.items())]
+            [
+                (f"  {name}", str(row["count"]), f"last {_local(datetime.fromisoformat(row['last']))}")
+                for name, row in sorted(events.items())
+            ]
         )
     if not report["agents"]:
-        terminal.say("No agent was heard of yet. `vaultd install-hooks --agent AGENT --apply` wires one.")
+        terminal.say(
+            "No agent was heard of yet. `vaultd install-hooks --agent AGENT --apply` wires one; then start it."
+        )
     terminal.say("ok" if report["ok"] else "not ok: see the lines with ! above")
 
 
 def _git(git: dict[str, Any]) -> str:
     """One line about history."""
-    commit = f"{str(git['commit'])[:10]} at {git['at']}" if git["commit"] else "no commit yet"
+    at = _local(datetime.fromisoformat(git["at"])) if git["at"] else "an unknown time"
+    commit = f"{str(git['commit'])[:10]} of {at}" if git["commit"] else "no commit yet"
     return f"{commit}, {git['pending']} not committed" + (f", {git['blocked']}" if git["blocked"] else "")
+
+
+def _local(time: datetime) -> str:
+    """A time on this machine's clock, to the minute."""
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"

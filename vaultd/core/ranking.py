@@ -27,6 +27,7 @@ _KINDS: Mapping[str, float] = {
 _TIERS: Mapping[str, float] = {"episodic": -0.08}
 _TAGS: Mapping[str, float] = {"canonical": 0.2, "source-of-truth": 0.2}
 _CAPS: Mapping[str, float] = {"superseded": 0.65, "do-not-answer-from": 0.55}
+_PAST = frozenset({"accepted", "expired"})
 _LINT = -0.2
 _PINNED = 0.08
 
@@ -39,8 +40,11 @@ def authority(
     if superseded:
         lowered.add("superseded")
     factor = 1.0 + _KINDS.get(kind, 0.0) + _TIERS.get(tier, 0.0) + (_PINNED if pinned else 0.0)
-    if "_lint" in path.split("/")[:-1]:
+    folders = path.split("/")[:-1]
+    if "_lint" in folders:
         factor += _LINT
+    if kind == "handoff" and not _PAST.isdisjoint(folders[-1:]):
+        return FLOOR  # it was handed over, or is out of date: the session's page says the same
     if not lowered.isdisjoint(_TAGS):
         factor += max(_TAGS.get(tag, 0.0) for tag in lowered)
     for tag in lowered:

@@ -99,6 +99,8 @@ class Sessions:
         place = self.place(name, observations)
         path = self._stores.pages.session(place.folder, name.agent, name.sid)
         part = self._part(name, path, observations)
+        if part is not None and not part:
+            return result
         if part is not None:
             summary = replace(digest(part), generation=summary.generation)
         if summary.substantive:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from vaultd import __version__
+from vaultd.core.session import digest
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
 from vaultd.engine.processes import daemon_process
@@ -16,8 +18,9 @@ from vaultd.engine.seen import Seen
 from vaultd.engine.stores import Stores
 from vaultd.engine.wiring import check, is_wired
 
-__all__ = ["status"]
+__all__ = ["OpenSession", "open_sessions", "status"]
 
+_MOST_OPEN = 20
 _WAITING_S = 120  # with a daemon running nothing should wait longer
 
 
@@ -29,7 +32,8 @@ def status(stores: Stores) -> dict[str, Any]:
     seen = Seen(stores.vault.room, stores.inbox)
     index = _index(stores)
     git = _git(stores)
-    problems = _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
+    problems = [f"The settings are wrong: {problem}." for problem in stores.config.problems]
+    problems += _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
     problems += _wiring(stores, seen, now)
     return {
         "ok": not problems,
@@ -48,6 +52,27 @@ def status(stores: Stores) -> dict[str, Any]:
         "git": git,
         "index": index,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session that has not ended: who, what it is about, where, its agent's own id, and when it was heard of last."""
+
+    agent: str
+    title: str
+    cwd: str
+    native: str
+    last: datetime
+
+
+def open_sessions(stores: Stores) -> list[OpenSession]:
+    """The sessions that go on, the one heard of last first; at most twenty."""
+    found = []
+    for name in stores.inbox.sessions():
+        events = [o.event for o in stores.inbox.observations(name)]
+        if events and not (summary := digest(events)).closed:
+            found.append(OpenSession(name.agent, summary.title, summary.cwd, summary.native or name.sid, events[-1].at))
+    return sorted(found, key=lambda session: session.last, reverse=True)[:_MOST_OPEN]
 
 
 def _index(stores: Stores) -> dict[str, Any]:
@@ -102,7 +127,7 @@ def _problems(
     problems.extend(_troubles(stores))
     problems.extend(_room(stores))
     if failed:
-        problems.append(f"{failed} events could not be understood: `vaultd failed` lists them.")
+        problems.append(f"{failed} events could not be understood: `vaultd failed` says why, and what to do.")
     if git["blocked"]:
         problems.append(f"Nothing is committed: {git['blocked']}.")
     if (stores.vault.room / "paused").exists():

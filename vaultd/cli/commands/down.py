@@ -20,6 +20,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.cli.opening import opened
     from vaultd.cli.starting import stop_daemon
 
-    pid = stop_daemon(opened(args))
+    pid = stop_daemon(opened(args, forgiving=True))
     terminal.say(f"Stopped the daemon (pid {pid})." if pid else "No daemon runs.")
     return 0

@@ -30,7 +30,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise NotFoundError(f"No failed event {missing[0]}. `vaultd failed` lists them.")
     if args.action == "list":
         terminal.table([(key, inbox.failure_reason(key)) for key in keys])
-        if not keys:
+        if keys:
+            terminal.say(
+                "`vaultd failed retry` tries them again (after an update, say), `vaultd failed drop KEY` deletes."
+            )
+        else:
             terminal.say("No failed events.")
     elif args.action == "retry":
         for key in keys:

@@ -20,6 +20,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.cli.opening import opened
     from vaultd.engine.setup import set_paused
 
-    set_paused(opened(args), False)
+    set_paused(opened(args, forgiving=True), False)
     terminal.say("Recording.")
     return 0

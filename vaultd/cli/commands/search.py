@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from vaultd.engine.recall import Hit
 
 HELP = "search the vault"
+_BLOCK_ID = re.compile(r" \^[\w-]+\Z")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +77,10 @@ def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:
     if hits and heading:
         terminal.say(heading)
     for hit in hits:
-        terminal.say(f"{hit.path}{hit.anchor}  ({hit.kind})")
+        # A block's id is for links, not for the eye.
+        anchor = "" if hit.anchor.startswith("#^") else hit.anchor
+        snippet = _BLOCK_ID.sub("", hit.snippet)
+        terminal.say(f"{hit.path}{anchor}  ({hit.kind})")
         terminal.say(f"    {hit.title}")
-        if hit.snippet and hit.snippet != hit.title:
-            terminal.say(f"    {hit.snippet}")
+        if snippet and snippet != hit.title:
+            terminal.say(f"    {snippet}")

@@ -18,13 +18,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Show it."""
-    from vaultd.cli.opening import opened
+    from vaultd.cli.opening import folder, opened
     from vaultd.cli.report import show_status
-    from vaultd.engine.status import status
+    from vaultd.engine.status import open_sessions, status
 
-    report = status(opened(args))
+    stores = opened(args, forgiving=True)
+    report = status(stores)
     if args.json:
         terminal.json(report)
     else:
-        show_status(terminal, report)
+        show_status(terminal, report, folder(stores), open_sessions(stores))
     return 0 if report["ok"] else 7

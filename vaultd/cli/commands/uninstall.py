@@ -24,7 +24,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.stores import local_now
     from vaultd.engine.uninstall import uninstall_plan
 
-    config = configured(args)
+    config = configured(args, forgiving=True)
     plan = uninstall_plan(load_agents().values(), config.places, config.environ)
     if plan.empty:
         terminal.say("Nothing of vaultd is installed here.")
@@ -53,7 +53,7 @@ def _stop(args: argparse.Namespace, terminal: Terminal) -> None:
     from vaultd.errors import NoVaultError
 
     try:
-        pid = stop_daemon(opened(args))
+        pid = stop_daemon(opened(args, forgiving=True))
     except NoVaultError:
         return
     if pid:
