@@ -256,6 +256,8 @@ class Repo:
         return time.monotonic() < self._hung_until
 
     def _git(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
+        if self._hangs:
+            return Ran(-1, b"", _HANGS, late=True)
         seconds = self._timeout * patience
         top = self._tree.root
         ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)

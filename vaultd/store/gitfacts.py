@@ -8,15 +8,23 @@ certain commits are there.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vaultd.core.project import GitFacts
 from vaultd.store import gitdir
 from vaultd.store.git import run
+from vaultd.store.gitanswers import Ran
 from vaultd.store.places import real_folder
 
 __all__ = ["facts", "held_commits", "orphaned", "root_commit"]
+
+_CONFIG_S = 2.0  # seconds for reading a file of settings
+_HISTORY_S = 10.0
+_HUNG_S = 60.0
+"""After a git that did not answer, for so long none is asked: whoever waits for the answer holds up all events."""
+_hung_until = [0.0]
 
 _WANTED = r"^(remote\..*\.url|core\.(bare|worktree))$"
 
@@ -66,7 +74,8 @@ def root_commit(found: GitFacts, environ: Mapping[str, str]) -> str:
     if found.shallow:
         return ""
     for folder in dict.fromkeys((found.common, found.gitdir)):
-        ran = run([f"--git-dir={folder}", "rev-list", "--max-parents=0", "--first-parent", "HEAD"], environ, cwd="/")
+        args = [f"--git-dir={folder}", "rev-list", "--max-parents=0", "--first-parent", "HEAD"]
+        ran = _ask(args, environ, _HISTORY_S)
         if ran.ok and ran.out:
             return ran.out.split()[-1].decode("ascii")
     return ""
@@ -78,14 +87,24 @@ def held_commits(found: GitFacts, commits: Iterable[str], environ: Mapping[str, 
     if not wanted:
         return frozenset()
     lines = "\n".join(wanted).encode() + b"\n"
-    ran = run([f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, cwd="/", stdin=lines)
+    ran = _ask([f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, _CONFIG_S, lines)
     return frozenset(line.split()[0] for line in ran.out.decode("ascii", "replace").splitlines() if " commit " in line)
+
+
+def _ask(args: list[str], environ: Mapping[str, str], seconds: float, stdin: bytes = b"") -> Ran:
+    """Run git, unless one hung a moment ago."""
+    if time.monotonic() < _hung_until[0]:
+        return Ran(-1, b"", "git did not answer a moment ago", late=True)
+    ran = run(args, environ, cwd="/", stdin=stdin, timeout=seconds)
+    if ran.late:
+        _hung_until[0] = time.monotonic() + _HUNG_S
+    return ran
 
 
 def _config(common: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The few settings that matter; the first address of a remote. OSError when they cannot be read."""
     args = ["config", "--file", f"{common}/config", "-z", "--get-regexp", _WANTED]
-    ran = run(args, environ, cwd="/")
+    ran = _ask(args, environ, _CONFIG_S)
     if not ran.ok and ran.code != 1:
         raise OSError(f"{common}/config cannot be read: {ran.err.strip()[:200]}")
     values: dict[str, str] = {}
