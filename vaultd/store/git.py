@@ -211,10 +211,12 @@ class Repo:
 
     def head(self) -> str | None:
         """The last commit; None before the first one or without a repository."""
-        return self._tree.head()
+        return None if self._hangs else self._tree.head()
 
     def head_time(self) -> str | None:
         """When the last commit was made, RFC 3339 with offset; None before the first one."""
+        if self._hangs:
+            return None
         ran = self._git("show", "-s", "--no-show-signature", "--format=%cI", "HEAD")
         return ran.out.decode("ascii").strip() if ran.ok else None
 
@@ -235,12 +237,16 @@ class Repo:
 
     def tracked(self) -> tuple[int, int]:
         """How many pages (`*.md`) git knows, and how many files in all, pictures and hidden ones left out."""
+        if self._hangs:
+            return 0, 0
         ran = self._git("ls-files", "-z")
         names = [n for n in ran.out.split(b"\0") if n and not n.startswith(b".") and not n.lower().endswith(_ATTACHED)]
         return sum(n.endswith(b".md") for n in names), len(names)
 
     def tracked_count(self) -> int:
         """How many pages (`*.md`) git knows; 0 when it cannot tell."""
+        if self._hangs:
+            return 0
         ran = self._git("ls-files", "-z")
         return sum(name.endswith(b".md") for name in ran.out.split(b"\0")) if ran.ok else 0
 
@@ -256,8 +262,6 @@ class Repo:
         return time.monotonic() < self._hung_until
 
     def _git(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
-        if self._hangs:
-            return Ran(-1, b"", _HANGS, late=True)
         seconds = self._timeout * patience
         top = self._tree.root
         ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
