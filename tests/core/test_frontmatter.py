@@ -289,7 +289,8 @@ body: stays
         ("aliases", None, 'aliases:\n  - one\n  - "two: 2"\n  - three\n', "aliases:\n"),
         ("aliases", "one", 'aliases:\n  - one\n  - "two: 2"\n  - three\n', "aliases: one\n"),
         ("entities", ["x", None], "- x\n", "- x\n- null\n"),
-        ("updated", "2026-11-29", "- x\n---", "- x\nupdated: 2026-11-29\n---"),
+        ("updated", "2026-11-29T10:12:13Z", "- x\n---", "- x\nupdated: 2026-11-29T10:12:13Z\n---"),
+        ("access_count", "2026-11-29", "- x\n---", '- x\naccess_count: "2026-11-29"\n---'),
     ],
 )
 def test_only_the_value_changes(key: str, value: object, old: str, new: str) -> None:

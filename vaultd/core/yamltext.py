@@ -4,8 +4,8 @@ Reading follows YAML 1.2, made narrower where text would be lost: only true, fal
 more than strings; dates, times, `yes`, `0123` and `1e3` stay strings.
 
 Writing quotes whatever YAML 1.1 or 1.2 could take for something else (`yes`, `12:30`, `0x1F`, `1e3`), so that other
-programs read our pages as we do. Dates and times stay plain, as Obsidian writes them; programs of YAML 1.1 take them
-for dates, which they are.
+programs read our pages as we do. Times stay plain, as Obsidian writes them; programs of YAML 1.1 take them for times,
+which they are. A bare date may be a title, so it is quoted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FLOAT = re.compile(
 )
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w\u0300-\u036f ./+()'&%=^$;@*!?<>~|-]|:(?=\S)|(?<=\S)#)*\Z")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[-+]\d{2}:\d{2}))?\Z")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[-+]\d{2}:\d{2})\Z")
 _OTHER_1_1 = re.compile(r"(?:y|n|yes|no|on|off|true|false|null)\Z", re.IGNORECASE)
 _ESCAPE = re.compile('["\\\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -171,9 +171,9 @@ def _write_float(value: float) -> str:
 def _is_plain(text: str, flow: bool) -> bool:
     """Whether every YAML reader takes the unquoted text for this string.
 
-    What starts with a digit is a number, a time or a hash in one dialect or another, so only dates stay plain.
+    What starts with a digit is a number, a time or a hash in one dialect or another, so only times stay plain.
     """
-    if _DATE.match(text):
+    if _TIME.match(text):
         return not flow
     if not _PLAIN.match(text) or text.endswith(" ") or _OTHER_1_1.match(text):
         return False

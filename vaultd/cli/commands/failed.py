@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.action == "list":
         terminal.table([(key, inbox.failure_reason(key)) for key in keys])
         if keys:
-            terminal.say(
+            terminal.warn(
                 "`vaultd failed retry` tries them again (after an update, say), `vaultd failed drop KEY` deletes."
             )
         else:
