@@ -204,6 +204,7 @@ def test_a_resumed_session_keeps_what_a_person_wrote(scratch: Scratch) -> None:
     assert page.read_text("utf-8") == text
     assert [meta(h)["id"] for h in handoffs(scratch)] == [f"{native and meta(page)['id']}".rpartition("-")[2] + "-g2"]
     assert len(handoffs(scratch, "expired")) == 1
+    assert "vaultd read 'projects/project/sessions/A name that I gave.md'" in handoffs(scratch)[0].read_text("utf-8")
 
 
 def test_a_deleted_page_stays_deleted_when_its_session_goes_on(scratch: Scratch) -> None:

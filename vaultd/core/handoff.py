@@ -6,6 +6,7 @@ The page is for people and programs (Markdown, frontmatter, at most 6,000 bytes)
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -42,7 +43,7 @@ class HandoffFacts:
     """What a handoff says that the session's events do not: its id, the project, the place, the time of writing.
 
     Empty `cwd`, `branch` and `head` are taken from the digest. `agent` and `session` name who left a handoff made by
-    hand, where that is known. `scrub` is applied to the body before its hash is taken.
+    hand, where that is known. `corrected` is the vault path of a session page that a person edited. `scrub` is applied to the body before its hash is taken.
     """
 
     id: str
@@ -56,6 +57,7 @@ class HandoffFacts:
     head: str = ""
     agent: str = ""
     session: str = ""
+    corrected: str = ""
     scrub: Callable[[str], str] = str
 
 
@@ -87,6 +89,9 @@ def handoff_page(digest: Digest, facts: HandoffFacts) -> str:
     branch = facts.branch or digest.branch
     place = f", branch {code(clip(branch, 100))}" if branch else ""
     intro = f"{escape(digest.agent)}, {when(digest.started)}{place}. {summary_line(digest)}"
+    if facts.corrected:
+        read = f"vaultd read {shlex.quote(facts.corrected)}"
+        intro += f"\n\nA person corrected the page of this session. What it says counts: {code(clip(read, 600))}"
     origin = {"from_agent": digest.agent, "from_session": digest.native or digest.sid}
     return _page(facts, digest.title, intro, sections, lists, origin, cwd=digest.cwd, head=digest.head)
 

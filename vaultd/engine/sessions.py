@@ -15,7 +15,7 @@ from vaultd.core import frontmatter
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import HandoffFacts, handoff_page
 from vaultd.core.observation import Observation
-from vaultd.core.render import PageFacts
+from vaultd.core.render import PageFacts, is_unedited
 from vaultd.core.sanitize import line, redact
 from vaultd.core.session import Digest, digest
 from vaultd.engine.handoffs import Handoffs
@@ -108,7 +108,7 @@ class Sessions:
             page = path or f"{place.folder}/sessions/{summary.day}-{name}.md"
             self._page(page, summary, facts, observations, result)
             if isinstance(place, Project) and summary.hands_over:
-                self._hand_over(name, summary, place, result)
+                self._hand_over(name, summary, place, page, result)
             if summary.closed:
                 self._log(name, summary, place, page, observations, result)
         if summary.closed and not summary.hands_over:
@@ -168,7 +168,7 @@ class Sessions:
         else:
             result.written.add(path)
 
-    def _hand_over(self, name: SessionName, summary: Digest, place: Project, result: Refreshed) -> None:
+    def _hand_over(self, name: SessionName, summary: Digest, place: Project, page: str, result: Refreshed) -> None:
         """Make the session's handoff, provisional or final."""
         facts = HandoffFacts(
             id=f"{name.sid}-g{summary.generation}",
@@ -181,6 +181,7 @@ class Sessions:
             head=summary.head,
             agent=name.agent,
             session=summary.native,
+            corrected=page if self._is_corrected(page) else "",
             scrub=self._scrub,
         )
         text = redact(handoff_page(summary, facts), self._stores.config.rules)
@@ -188,6 +189,13 @@ class Sessions:
         result.written |= done.written
         result.postponed |= done.postponed
         result.resumed |= done.existed
+
+    def _is_corrected(self, path: str) -> bool:
+        """Whether a person changed the text of a session's page."""
+        page = self._stores.vault.read(path)
+        if page is None or is_unedited(page.data):
+            return False
+        return frontmatter.parse(page.data).meta.values.get("generated") is not None
 
     def _scrub(self, text: str) -> str:
         """The sanitiser, for texts that are put together from sanitised parts."""
