@@ -43,7 +43,8 @@ class HandoffFacts:
     """What a handoff says that the session's events do not: its id, the project, the place, the time of writing.
 
     Empty `cwd`, `branch` and `head` are taken from the digest. `agent` and `session` name who left a handoff made by
-    hand, where that is known. `corrected` is the vault path of a session page that a person edited. `scrub` is applied to the body before its hash is taken.
+    hand, where that is known. `corrected` is the vault path of a session page that a person edited. `scrub` is applied
+    to the body before its hash is taken.
     """
 
     id: str
