@@ -14,18 +14,13 @@ siblings. How fast: `tests/bench/sanitize.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from vaultd.core.assignments import assigned
 from vaultd.core.cutting import bounded, clipped
 from vaultd.core.event import Event, FileTouch, Kind, Process, ToolCall
-from vaultd.core.secret_blocks import blocks
-from vaultd.core.secret_commands import commanded
-from vaultd.core.secret_followers import followed
-from vaultd.core.secret_prefixes import prefixed
-from vaultd.core.secrets import MARK, Hit, folded, shaped
+from vaultd.core.secrets import Hit, folded, marked
 from vaultd.errors import UsageError
 
 __all__ = ["DEFAULT", "Clean", "Observation", "Rules", "clean", "line", "observe", "redact"]
@@ -198,7 +193,6 @@ _SHORT = 256
 _name_again, _path_again = lru_cache(2048)(_name_once), lru_cache(2048)(_path_once)
 
 
-_FINDERS = (shaped, prefixed, blocks, commanded, assigned, followed)
 _PASSES = 8
 """Redacting joins what stood apart, so it is repeated until nothing changes: one pass for ordinary text, else a few."""
 
@@ -234,18 +228,27 @@ def _presentable(text: str) -> str:
     return text
 
 
+@cache
+def _finders() -> tuple[Callable[[str, str], Iterator[Hit]], ...]:
+    """What finds secrets, loaded with the first text: a command that stores nothing is quicker without."""
+    from vaultd.core import assignments, secret_blocks, secret_commands, secret_followers, secret_prefixes, secrets
+
+    shapes = (secrets.shaped, secret_prefixes.prefixed, secret_blocks.blocks, secret_commands.commanded)
+    return (*shapes, assignments.assigned, secret_followers.followed)
+
+
 def _pass(text: str, rules: Rules) -> str:
     """One round of removing private parts and replacing secrets."""
     low = folded(text)
     if "<private" in low:
         text = _public(text, low)
         low = folded(text)
-    hits = [hit for find in _FINDERS for hit in find(text, low)]
+    hits = [hit for find in _finders() for hit in find(text, low)]
     for pattern in rules.extra:
         hits.extend(Hit(m.start(), *m.span()) for m in pattern.finditer(text) if m.end() > m.start())
     if rules.allow and hits:
         hits = [hit for hit in hits if not any(entry in text[hit.start : hit.hi] for entry in rules.allow)]
-    return _marked(text, hits) if hits else text
+    return marked(text, hits) if hits else text
 
 
 _PRIVATE = re.compile(r"<(/?)private(?:\s[^<>]{0,200})?>")
@@ -269,24 +272,6 @@ def _public(text: str, low: str) -> str:
                 kept.append(text[start : tag.start()])
             depth += 1
     return "".join(kept) + (text[start:] if not depth else "")
-
-
-def _marked(text: str, hits: Iterable[Hit]) -> str:
-    """The text with its hits replaced; overlapping and touching ones, and marks that they touch, become one mark."""
-    spans = [(hit.lo, hit.hi, True) for hit in hits]
-    if MARK in text:
-        spans.extend((m.start(), m.end(), False) for m in re.finditer(re.escape(MARK), text))
-    pieces, done = [], 0
-    lo, hi, secret = 0, 0, False
-    for start, end, is_secret in [*sorted(spans), (len(text) + 1, 0, False)]:
-        if start <= hi and (secret or is_secret):
-            hi, secret = max(hi, end), True
-            continue
-        if secret:
-            pieces += [text[done:lo], MARK]
-            done = hi
-        lo, hi, secret = start, end, is_secret
-    return "".join(pieces) + text[done:]
 
 
 def _settled(text: str, cut: Callable[[str], str], rules: Rules) -> Clean:

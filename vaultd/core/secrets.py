@@ -18,11 +18,22 @@ stand before it. Repeats are bounded or possessive and what matched is consumed:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["MARK", "Hit", "folded", "literal", "mixed", "not_numbers", "not_words", "says_something", "shaped"]
+__all__ = [
+    "MARK",
+    "Hit",
+    "folded",
+    "literal",
+    "marked",
+    "mixed",
+    "not_numbers",
+    "not_words",
+    "says_something",
+    "shaped",
+]
 
 MARK = "[REDACTED]"
 """What stands in a text where a secret was."""
@@ -198,3 +209,21 @@ def shaped(text: str, low: str) -> Iterator[Hit]:
             yield from shape.hits(text, low)
     if "@" in text:
         yield from _without_scheme(text)
+
+
+def marked(text: str, hits: Iterable[Hit]) -> str:
+    """The text with its hits replaced; overlapping and touching ones, and marks that they touch, become one mark."""
+    spans = [(hit.lo, hit.hi, True) for hit in hits]
+    if MARK in text:
+        spans.extend((m.start(), m.end(), False) for m in re.finditer(re.escape(MARK), text))
+    pieces, done = [], 0
+    lo, hi, secret = 0, 0, False
+    for start, end, is_secret in [*sorted(spans), (len(text) + 1, 0, False)]:
+        if start <= hi and (secret or is_secret):
+            hi, secret = max(hi, end), True
+            continue
+        if secret:
+            pieces += [text[done:lo], MARK]
+            done = hi
+        lo, hi, secret = start, end, is_secret
+    return "".join(pieces) + text[done:]
