@@ -73,18 +73,20 @@ def test_the_hook_returns_while_the_pass_goes_on(room: Room, command: Path) -> N
         b"1", timeout=20
     )  # returns only when nobody holds stdout and stderr any more
     assert (started.process.returncode, out, err) == (0, b"", b"")
-    [record] = until(lambda: [r for r in passes(room) if (r / "written").exists()])
-    pid = int(record.name.partition(".")[2])
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    if shutil.which("setsid"):
-        assert int(fields[3]) == pid  # its own session: it survives what ends the agent's
-    assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
-    assert {Path(f"/proc/{pid}/fd/{n}").readlink() for n in (0, 1, 2)} == {Path("/dev/null")}
-    ignored = int(Path(f"/proc/{pid}/status").read_text().partition("SigIgn:")[2].split()[0], 16)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # these tests run under nohup
-        ignored &= ~1
-    assert not ignored & (1 << 0 | 1 << 12 | 1 << 24)  # HUP, PIPE, XFSZ
-    (room.base / "go").write_text("\n")
+    try:
+        [record] = until(lambda: [r for r in passes(room) if (r / "written").exists()])
+        pid = int(record.name.partition(".")[2])
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if shutil.which("setsid"):
+            assert int(fields[3]) == pid  # its own session: it survives what ends the agent's
+        assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+        assert {Path(f"/proc/{pid}/fd/{n}").readlink() for n in (0, 1, 2)} == {Path("/dev/null")}
+        ignored = int(Path(f"/proc/{pid}/status").read_text().partition("SigIgn:")[2].split()[0], 16)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # these tests run under nohup
+            ignored &= ~1
+        assert not ignored & (1 << 0 | 1 << 12 | 1 << 24)  # HUP, PIPE, XFSZ
+    finally:
+        (room.base / "go").write_text("\n")
     started.settle()
     room.only()
 
