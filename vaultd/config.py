@@ -107,6 +107,7 @@ class Config:
     autostart: bool = True
     commit_edits: bool = True
     problems: tuple[str, ...] = ()
+    read: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 def current_environment() -> dict[str, str]:
@@ -147,6 +148,7 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
     root = vault_path(vault, env, where)
     values: dict[str, object] = {}
     problems: list[str] = []
+    read = _times(where, root)  # before they are read: a change in between is noticed
     for path in (where.settings, root / "vaultd.toml"):
         for key, value in _read(path, problems).items():
             before = values.get(key)
@@ -166,19 +168,23 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),
         problems=tuple(problems),
+        read=read,
     )
 
 
 def settings_state(config: Config) -> tuple[int, int]:
-    """The times of both settings files, in nanoseconds (0 for none): changes when one of them does."""
+    """The times of both settings files, in nanoseconds (0 for none): another than `config.read` when one changed."""
+    return _times(config.places, config.vault)
 
+
+def _times(where: Places, root: Path) -> tuple[int, int]:
     def time_of(path: Path) -> int:
         try:
             return path.stat().st_mtime_ns
         except OSError:
             return 0
 
-    return time_of(config.places.settings), time_of(config.vault / "vaultd.toml")
+    return time_of(where.settings), time_of(root / "vaultd.toml")
 
 
 def vault_path(given: str | None, env: Mapping[str, str], where: Places) -> Path:

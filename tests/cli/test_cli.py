@@ -105,7 +105,7 @@ def test_wrong_settings_are_reported_all_at_once(scratch: Scratch) -> None:
         '[capture]\nassistant = "yes"\nnonsense = 1\n[sanitize]\nextra_patterns = ["("]\n'
     )
     (scratch.home / ".config/vaultd/config.toml").write_text("[git]\ncommit_edits = 3\n")
-    done = scratch.run("search", "x")
+    done = scratch.run("ingest")
     assert done.returncode == 2
     for word in ("capture.assistant", "capture.nonsense", "(", "git.commit_edits"):
         assert word in done.stderr
@@ -256,6 +256,15 @@ def test_finalize_session(scratch: Scratch) -> None:
     assert handoff["provisional"] is False
     assert scratch.run("finalize-session", "--session-id", native, cwd=cwd).returncode == 4
     assert git("status", "--porcelain", cwd=scratch.vault) == ""
+
+
+def test_finalize_session_sees_what_waits_and_no_other_project(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    native = scratch.session(cwd, end=False)
+    assert scratch.run("finalize-session", cwd=scratch.checkout("other")).returncode == 4
+    assert scratch.run("finalize-session", cwd=scratch.home).returncode == 4
+    assert scratch.run("finalize-session", "--session-id", native, cwd=scratch.home).returncode == 0
 
 
 def test_a_session_is_closed_although_the_clock_was_set_back(scratch: Scratch) -> None:

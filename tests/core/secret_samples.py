@@ -195,6 +195,12 @@ ASSIGNED: list[tuple[str, str]] = [
     ("vault kv put secret/x a=" + "hunter2", f"vault kv put secret/x a={MARK}"),
     ("ALTER USER x WITH PASSWORD '" + "hunter two'", f"ALTER USER x WITH PASSWORD '{MARK}'"),
     ("create user x identified by '" + "hunter2'", f"create user x identified by '{MARK}'"),
+    ("htpasswd -Bbn bob " + "hunter2", f"htpasswd -Bbn bob {MARK}"),
+    ("https://bob:" + "q7Rt.9zLm#2Xw@h/r.git", f"https://bob:{MARK}@h/r.git"),
+    ("Das Passwort ist " + "hunter2x", f"Das Passwort ist {MARK}"),
+    ("密码是 " + "hunter2x", f"密码是 {MARK}"),
+    ("ansible_become_pass=" + "hunter2", f"ansible_become_pass={MARK}"),
+    ('{"Key":"DB_PASSWORD","Value":"' + R24 + '"}', f'{{"Key":"DB_PASSWORD","Value":"{MARK}"}}'),
     # a name and its value without a sign between them
     ("aws configure set aws_secret_access_key " + R40, f"aws configure set aws_secret_access_key {MARK}"),
     ("set -x API_TOKEN " + R24, f"set -x API_TOKEN {MARK}"),
@@ -323,6 +329,15 @@ the token 9fceb02d0ae598e95dc970b74767f19372d61af8 of the commit
   value: from the environment
 - name: DB_PASSWORD
   valueFrom:
+find . -name 'login*' -print
+find src/login -type f -printf '%p'
+g++ x.cpp -lmysqlclient -pthread
+git show HEAD:login.ts -pretty && playwright test login.spec.ts -project=chromium
+pytest tests/login -p no:cacheprovider
+docker compose -f login.yml -p myproject up
+it is identified by 'customer_id' in the table
+vault kv put -mount=secret foo ttl=30m
+printf "%s" data | openssl dgst -stdin
 docker run --name mongo -p 27017:27017 mongo:7
 echo done | tee log; echo "$TOKEN" | docker login --password-stdin
 unzip -p app.zip META-INF/MANIFEST.MF

@@ -10,15 +10,17 @@ import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.scratch import Scratch, git
+from tests.scratch import ZONE, Scratch, git
 from tests.waiting import until
 from vaultd.core import frontmatter
 from vaultd.core.event import Process
+from vaultd.engine.daemon import Daemon
 from vaultd.engine.processes import alive
 
 
@@ -233,16 +235,14 @@ def test_an_obstacle_holds_back_one_session_only(running: Scratch) -> None:
     one, two = running.checkout("one"), running.checkout("two")
     native = str(uuid.uuid4())
     work(running, one, native, end=False)
-    [page] = until(lambda: list(running.vault.glob("projects/one/sessions/*.md")), 10)
-    kept = page.read_bytes()
-    page.unlink()
-    page.symlink_to("/etc/hostname")
+    until(lambda: list(running.vault.glob("projects/one/sessions/*.md")), 10)
+    log = running.vault / f"projects/one/log-{datetime.now(ZONE):%Y-%m}.md"
+    log.symlink_to("/etc/hostname")
     work(running, one, native, end=True)
     work(running, two, str(uuid.uuid4()), end=True)
     until(lambda: list(running.vault.glob("projects/two/handoffs/open/*.md")), 10)
     until(lambda: any("held back" in p for p in running.json("status", "--json")["problems"]), 10)
-    page.unlink()
-    page.write_bytes(kept)
+    log.unlink()
     until(lambda: not list((running.vault / ".vaultd/inbox/new").iterdir()), 45)
     assert running.json("status", "--json")["problems"] == []
 
@@ -276,6 +276,28 @@ def test_a_vault_made_anew_under_a_daemon(running: Scratch) -> None:
     until(partial(gone, old), 10)
 
 
+def test_down_while_it_is_started_anew(running: Scratch) -> None:
+    old = daemon(running)
+    (running.vault / "vaultd.toml").write_text("[git]\ncommit_edits = false\n")
+    log = running.vault / ".vaultd/daemon.log"
+    until(lambda: log.read_text("utf-8").count("vaultd serves") == 2 or _restarting(old), 15)
+    assert str(old.pid) in running.run("down").stdout
+    assert gone(old)
+
+
+def _restarting(process: Process) -> bool:
+    """Whether the daemon's process is Python in its first moments: its threads are over."""
+    return alive(process) and len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
+
+
+def test_settings_that_change_while_they_are_read_are_noticed(scratch: Scratch) -> None:
+    stores = scratch.init()
+    (scratch.vault / "vaultd.toml").write_text("[git]\ncommit_edits = false\n")
+    late = Daemon(stores)
+    late._look_at_settings()
+    assert late.changed_settings
+
+
 def test_a_changed_setting_counts_within_seconds(running: Scratch) -> None:
     cwd = running.checkout()
     (running.vault / "vaultd.toml").write_text('[sanitize]\nextra_patterns = ["ACME-[0-9]+"]\n')
@@ -290,4 +312,7 @@ def test_a_changed_setting_counts_within_seconds(running: Scratch) -> None:
     (running.vault / "vaultd.toml").write_text("[capture]\nassistant = 3\n")
     until(lambda: "Settings are wrong" in log.read_text("utf-8"), 15)
     assert alive(daemon(running))
+    event(running, "SessionStart", {**base, "session_id": "held"}, cwd)
+    assert running.run("status").returncode == 7 and running.run("search", "x").returncode == 0
+    assert not fewer(running, 0)
     (running.vault / "vaultd.toml").write_text("")

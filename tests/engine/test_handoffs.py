@@ -217,7 +217,9 @@ def test_by_hand(scratch: Scratch) -> None:
     automatic = ids(scratch, "open")[0]
     assert scratch.run("handoffs", "cancel", automatic, cwd=cwd).returncode == 0
     assert automatic in ids(scratch, "expired")
-    assert scratch.run("handoffs", "begin", "x", cwd=scratch.base).returncode == 2
+    assert scratch.run("handoffs", "begin", "x", cwd=scratch.home).returncode == 2
+    piped = scratch.run("handoffs", "begin", "-", cwd=scratch.checkout("never seen"), text="The plugh is next")
+    assert piped.returncode == 0 and "The plugh is next" in scratch.run("handoffs", "--all").stdout
     scratch.run("ingest", check=True)
     assert git("status", "--porcelain", cwd=scratch.vault) == ""
 

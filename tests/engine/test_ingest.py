@@ -226,6 +226,60 @@ def test_a_deleted_page_stays_deleted_when_its_session_goes_on(scratch: Scratch)
     assert not [path for path in handoffs(scratch) if "plugh" in path.read_text("utf-8")]
 
 
+def test_a_page_that_is_deleted_while_its_session_goes_on(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd, prompts=("Look at the plugh",), end=False)
+    drain(stores)
+    pages(scratch)[0].unlink()
+    scratch.session(cwd, native=native, prompts=("Now the xyzzy",))
+    drain(scratch.stores())
+    [page], [handoff] = pages(scratch), handoffs(scratch)
+    for text in (page.read_text("utf-8"), handoff.read_text("utf-8")):
+        assert "plugh" not in text and "xyzzy" in text
+    assert meta(page)["part"] is True and meta(page)["closed_by"] == "other"
+
+
+def test_a_late_event_of_a_session_whose_page_was_deleted_changes_no_handoff(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    pages(scratch)[0].unlink()
+    [before] = [path.read_bytes() for path in handoffs(scratch)]
+    call = {"tool_name": "Bash", "tool_input": {"command": "npm run build"}, "tool_response": {"stdout": ""}}
+    payload = {"session_id": native, "cwd": str(cwd), **call, "tool_use_id": "late"}
+    scratch.deliver("claude-code", "PostToolUse", payload, cwd, root=str(cwd))
+    drain(stores)
+    assert pages(scratch) == [] and [path.read_bytes() for path in handoffs(scratch)] == [before]
+
+
+def test_a_late_event_of_an_older_session_ends_that_and_not_the_newer(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    stat = Path("/proc/self/stat").read_text().rpartition(")")[2]
+    facts = {"boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "root": str(cwd)}
+    facts["proc"] = f"{os.getpid()} (claude) {stat.strip()}"
+    passes, begun = Passes(stores), scratch.now
+    for native, at in (("newer", begun + timedelta(minutes=10)), ("older", begun)):
+        scratch.now = at
+        base = {"session_id": native, "cwd": str(cwd)}
+        scratch.deliver("claude-code", "UserPromptSubmit", {**base, "prompt": "Look"}, cwd, **facts)
+        scratch.now = begun + timedelta(minutes=11)
+        passes.drain()
+    assert [f"{name}" for name in stores.inbox.sessions()] == [f"claude-code-{session_id('claude-code', 'newer')}"]
+
+
+def test_a_handoff_that_waits_is_brought_up_to_date_by_one_more_prompt(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd)
+    drain(stores)
+    base = {"session_id": native, "cwd": str(cwd)}
+    scratch.deliver("claude-code", "UserPromptSubmit", {**base, "prompt": "Is the giraffe finished?"}, cwd)
+    scratch.deliver("claude-code", "Stop", {**base, "last_assistant_message": "The giraffe is finished."}, cwd)
+    scratch.deliver("claude-code", "SessionEnd", {**base, "reason": "other"}, cwd)
+    drain(stores)
+    [handoff] = handoffs(scratch)
+    assert "The giraffe is finished" in handoff.read_text("utf-8") and handoff.stem.endswith("-g2")
+
+
 def test_a_resumed_session_that_nobody_edited_is_made_anew(scratch: Scratch) -> None:
     stores, cwd = scratch.init(), scratch.checkout()
     native = scratch.session(cwd)

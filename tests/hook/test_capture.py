@@ -11,6 +11,7 @@ import pytest
 
 from tests.hook.room import HOOK, START, Room, folder_with_git
 from tests.waiting import until
+from vaultd.cli import hook as twin
 
 MIB = 1024 * 1024
 
@@ -187,9 +188,16 @@ def test_paused(room: Room, repo: Path) -> None:
     assert not switched_off(room, repo)
 
 
-@pytest.mark.parametrize(
-    "text", ["enabled = false\n", "a = 1\nenabled=false", "  enabled  =  false  # why\r\n", "\tenabled = false"]
-)
+OFF = [
+    *("enabled = false\n", "a = 1\nenabled=false", "  enabled  =  false  # why\r\n", "\tenabled = false"),
+    # What is not understood keeps out as well.
+    *("enabled = fals\n", 'enabled = "false"', "enabled: false", "Enabled = False", "enabled = no", "enabled ="),
+    *("enabled = falsehood\n", 'enabled = "x" # = false', "enabled = trueish"),
+]
+ON = ["", "enabled = true\n", "  enabled=true # yes\r\n", "enabled:true", "# enabled = false\n", "enabled_x = false"]
+
+
+@pytest.mark.parametrize("text", OFF)
 def test_disabled_by_the_nearest_marker(room: Room, repo: Path, text: str) -> None:
     (room.base / ".vaultd.toml").write_text("enabled = true\n")
     (repo / ".vaultd.toml").write_text(text)
@@ -199,17 +207,13 @@ def test_disabled_by_the_nearest_marker(room: Room, repo: Path, text: str) -> No
     assert not switched_off(room, repo / "sub")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "enabled = true\n",
-        "# enabled = false\n",
-        "enabled = falsehood\n",
-        'enabled = "x" # = false',
-        "enabled_x = false",
-    ],
-)
+@pytest.mark.parametrize(("text", "off"), [*((text, True) for text in OFF), *((text, False) for text in ON)])
+def test_the_twin_says_the_same(tmp_path: Path, text: str, off: bool) -> None:
+    (tmp_path / ".vaultd.toml").write_bytes(text.encode())
+    assert twin.switched_off(os.fsencode(tmp_path / ".vaultd.toml")) is off
+
+
+@pytest.mark.parametrize("text", ON)
 def test_not_disabled(room: Room, repo: Path, text: str) -> None:
     (repo / ".vaultd.toml").write_text(text)
     assert not switched_off(room, repo)

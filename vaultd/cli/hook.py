@@ -21,6 +21,8 @@ __all__ = ["checkout_of", "run_hook", "switched_off"]
 
 _LIMIT = 8 * 1024 * 1024  # bytes of a payload that are kept
 _LOOK = 4096  # bytes of a payload that are looked at for a claim
+_ENABLED = re.compile(rb"\s*enabled(?=[=:\s])[^=:]*[=:]", re.IGNORECASE)
+_TRUE = re.compile(rb"[^=:]*[=:]\s*true(?:[\s#]|\Z)")
 _SOURCE = re.compile(rb'"source"\s*:\s*"(?:compact|clear)"')
 
 
@@ -46,7 +48,7 @@ def _run(agent: str, event: str) -> None:
     room = vault_path(None, environ, where) / ".vaultd"
     away = not (room / "vault-id").is_file()
     cwd = os.fsencode(os.getcwd())  # noqa: PTH109  # bytes: a name that is not UTF-8 must survive
-    root, gitfile, marker = checkout_of(cwd)
+    root, gitfile, marker = checkout_of(cwd, os.fsencode(where.home))
     if (room / "paused").exists() or switched_off(marker) or ((room / "allow-list").exists() and not marker):
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
@@ -60,30 +62,43 @@ def _run(agent: str, event: str) -> None:
         _drain(room, environ)
 
 
-def checkout_of(cwd: bytes) -> tuple[bytes, bytes, bytes]:
-    """The first folder upwards with .git or .vaultd.toml; the text of a .git file there; the nearest marker file."""
-    root = gitfile = marker = b""
-    folder = cwd
-    while True:
-        if not marker and os.path.isfile(folder + b"/.vaultd.toml"):  # noqa: PTH113  # bytes paths
+def checkout_of(cwd: bytes, home: bytes) -> tuple[bytes, bytes, bytes]:
+    """The nearest folder upwards with .git or .vaultd.toml; the first line of the nearest .git that is a file; the
+    nearest .vaultd.toml. The home folder is no checkout, though its marker counts.
+    """
+    root = checkout = marker = b""
+    folder = cwd.rstrip(b"/")
+    while folder:
+        at_home = _same(folder, home)
+        if not marker and os.path.exists(folder + b"/.vaultd.toml"):  # noqa: PTH110  # bytes paths
             marker = folder + b"/.vaultd.toml"
-        if os.path.exists(folder + b"/.git") or marker.startswith(folder + b"/.vaultd.toml"):  # noqa: PTH110  # bytes paths
+            root = root or (b"" if at_home else folder)
+        if not checkout and not at_home and os.path.exists(folder + b"/.git"):  # noqa: PTH110  # bytes paths
+            checkout = folder
             root = root or folder
-        if root and os.path.isfile(root + b"/.git"):  # noqa: PTH113  # bytes paths
-            with open(root + b"/.git", "rb") as file:
-                gitfile = file.read(4096).split(b"\n", 1)[0]
-        parent = os.path.dirname(folder)  # noqa: PTH120  # bytes paths
-        if root or parent == folder:
-            return root, gitfile, marker
-        folder = parent
+        folder = folder.rpartition(b"/")[0]
+    gitfile = b""
+    if checkout and os.path.isfile(checkout + b"/.git"):  # noqa: PTH113  # bytes paths
+        with open(checkout + b"/.git", "rb") as file:
+            gitfile = file.read(4096).split(b"\n", 1)[0]
+    return root, gitfile, marker
+
+
+def _same(folder: bytes, other: bytes) -> bool:
+    """Whether two paths lead to one folder."""
+    try:
+        return os.path.samefile(folder, other)  # noqa: PTH121  # bytes paths
+    except OSError:
+        return False
 
 
 def switched_off(marker: bytes) -> bool:
-    """Whether the marker file holds the literal line `enabled = false`."""
+    """Whether the marker file has a line `enabled = ...` that does not say true."""
     if not marker:
         return False
     with open(marker, "rb") as file:
-        return any(row.strip() == b"enabled = false" for row in file.read(65536).splitlines())
+        rows = file.read(65536).split(b"\n")
+    return any(_ENABLED.match(row) and not _TRUE.match(row) for row in rows)
 
 
 def _first_line(path: Path) -> str:

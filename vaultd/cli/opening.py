@@ -9,8 +9,9 @@ from pathlib import Path
 from vaultd.config import Config, load
 from vaultd.engine.projects import Project, Unsorted
 from vaultd.engine.stores import Stores, local_now, open_stores
+from vaultd.errors import UsageError
 
-__all__ = ["configured", "folder", "here", "opened"]
+__all__ = ["configured", "folder", "here", "opened", "project_here"]
 
 
 def configured(args: argparse.Namespace, *, forgiving: bool = False) -> Config:
@@ -41,7 +42,11 @@ def folder(stores: Stores) -> str:
         cwd = os.fsencode(Path.cwd())
     except FileNotFoundError:
         return "is gone"
-    _, _, marker = checkout_of(cwd)
+    if (stores.vault.room / "paused").exists():
+        return "not recorded: `vaultd pause` holds"
+    if stores.config.problems:
+        return "held back until the settings are mended"
+    _, _, marker = checkout_of(cwd, os.fsencode(stores.config.places.home))
     if switched_off(marker):
         return f"kept out by {os.fsdecode(marker)}"
     if stores.config.allow_list and not marker:
@@ -50,3 +55,17 @@ def folder(stores: Stores) -> str:
     if isinstance(found, Unsorted):
         return f"recorded, in no project: {found.reason}"
     return "recorded; no session was here yet" if found is None else f"recorded in {found.folder}"
+
+
+def project_here(stores: Stores) -> Project:
+    """The project of the working directory, made when it is new. UsageError where nothing is recorded."""
+    from vaultd.engine.whereabouts import Whereabouts
+
+    told = folder(stores)
+    if not told.startswith("recorded"):
+        raise UsageError(f"This folder has no project, since it is {told}.")
+    with stores.write_lock:
+        found = stores.projects.resolve(Whereabouts(str(Path.cwd())))
+    if isinstance(found, Unsorted):
+        raise UsageError(f"This folder is in no project: {found.reason}.")
+    return found

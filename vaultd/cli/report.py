@@ -28,7 +28,7 @@ def show_status(terminal: Terminal, report: dict[str, Any], folder: str, session
         ("pages", f"{pages['disk']} on disk, {pages['indexed']} in the index"),
         ("inbox", f"{inbox['new']} waiting, {inbox['failed']} failed"),
         ("git", _git(report["git"])),
-        ("given", f"{report['injected']['sessions']} handoffs of those kept were given to a session"),
+        ("given", f"handoffs that a session got: {report['injected']['sessions']}"),
         ("here", folder),
         *(("open", f"{s.agent}: {s.title}, in {s.cwd}, last heard of {_local(s.last)} ({s.native})") for s in sessions),
     ]

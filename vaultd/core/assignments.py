@@ -30,13 +30,13 @@ _KEYWORDS = (
 )
 _ABROAD = ("contraseña", "密[码碼]", "パスワード", "비밀번호", "пароль")
 _SUFFIX = r"[-_]data|_base(?:64)?|_b64|_pem|_hex|_value|_id|_?[0-9]{1,2}|"
-_THEN = r"""[\\"'`\]]{0,6}[ \t]{0,8}[=:：]|\\*["'],[ \t]?\\*["']|>|[ ](?:is|was|to)[: ]"""
+_THEN = r"""[\\"'`\]]{0,6}[ \t]{0,8}[=:：]|\\*["'],[ \t]?\\*["']|>|[ ](?:is|was|to|ist|lautet|es)[: ]|[是は]"""
 _PLACES, _PLACES_ABROAD = (
     tuple(re.compile(f"({word})({_SUFFIX})(?={_THEN})") for word in words) for words in (_KEYWORDS, _ABROAD)
 )
 _SEPARATOR = re.compile(
     r"""(?P<close>[\\"'`\]]{0,6})(?P<gap>[ \t]{0,8})"""
-    r"""(?P<sign>={1,3}>?|:=|:(?!:)|：|(?<=["']),|>|(?<=[ ])(?:is|was|to):?)"""
+    r"""(?P<sign>={1,3}>?|:=|:(?!:)|：|(?<=["']),|>|(?<=[ ])(?:ist|is|was|to|lautet|es):?|[是は])"""
     r"""(?P<blank>[ \t]{0,8})(?P<type>(?<=:[ \t])[A-Za-z_&][\w.\[\]| ]{0,40}? =[ \t](?!=))?"""
 )
 _FLAG = re.compile(
@@ -126,7 +126,7 @@ def _site(name: str, before: str, promise: Strength, keyword: str, sign: re.Matc
         tight=tight,
         named=sign["close"] != "",
         plain=query or kind == ">",
-        said=kind[0] in "iwt",
+        said=kind[0] in "iwtle是は",
         schemed=keyword in {"authorization", "auth", "token", "key"},
     )
 

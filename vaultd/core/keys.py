@@ -40,6 +40,7 @@ PAGE_KEYS: Mapping[str, tuple[str, str]] = {
     "observations": ("session", "how many observations the page was made from"),
     "files_touched": ("session, handoff", "files that were changed"),
     "generation": ("session", "rises when a closed session is prompted again"),
+    "part": ("session", "true: made of what came after an earlier page of the session was deleted"),
     "generated": ("session, handoff", "a fingerprint of the text as it was written; shows whether a person changed it"),
     "from_agent": ("handoff", "the agent that left it"),
     "from_session": ("handoff", "that agent's own session id"),

@@ -41,7 +41,7 @@ class PageFacts:
 
     `observations` is the number the page was made from, `now` the value of `updated`. Empty `cwd`, `subdir`, `branch`
     and `head` are taken from the digest. `scrub` is applied to the body before its hash is taken. A page that is not of
-    the `whole` session counts as edited from the start, so that it is never made anew of the whole.
+    the `whole` session says so.
     """
 
     id: str
@@ -83,7 +83,8 @@ def session_page(digest: Digest, facts: PageFacts) -> str:
         "observations": facts.observations,
         "files_touched": [*changed[::-1], *read[::-1]][:_MOST_FILES],
         "generation": digest.generation,
-        "generated": frontmatter.body_hash(body) if facts.whole else None,
+        **({} if facts.whole else {"part": True}),
+        "generated": frontmatter.body_hash(body),
         "created": _stamp(digest.started),
         "updated": _stamp(facts.now),
         "tags": list(facts.tags),

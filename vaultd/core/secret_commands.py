@@ -17,7 +17,7 @@ __all__ = ["commanded"]
 _VALUE = r"""["']?(?P<v>[^\s"'|;&<>-][^\s"'|;&<>]{2,256})"""
 _FAR = r"[^\n|;&]{0,160}?"
 _PRINTED = r"""["']?(?P<v>[^\s"'|<>]{3,256})["']?[ \t]{0,4}"""
-_READ = r"\|[^\n|;&]{0,80}?(?:-stdin|--with-token|--passphrase-fd|sudo -S|chpasswd)"
+_READ = r"\|[^\n|;&]{0,80}?(?:password-stdin|--with-token|--passphrase-fd|sudo -S|chpasswd)"
 
 # Patterns by the letter of an option that must be in the text for them to be tried; `v` is what must go.
 _COMMANDS = {
@@ -40,10 +40,10 @@ _COMMANDS = {
         rf"redis-cli[ ]{_FAR}--pass[ ]{_VALUE}",
         rf"""https?[ ]{_FAR}--auth[ =]["']?[^\s:"']{{1,64}}:{_VALUE}""",
         rf"gh secret set[ ]{_FAR}--body[ =]{_VALUE}",
-        rf"(?:-stdin|--with-token)[^\n|;&]{{0,80}}?<<<[ \t]?{_VALUE}",
+        rf"(?:password-stdin|--with-token)[^\n|;&]{{0,80}}?<<<[ \t]?{_VALUE}",
     ),
     "b": (
-        rf"gh secret set[ ]{_FAR}(?<= )-b[ ]{_VALUE}",
+        rf"gh secret set[ ]{_FAR}(?<= )-b[ ]?{_VALUE}",
         rf"htpasswd[ ]-\w{{0,4}}b\w{{0,4}}[ ](?:[^\s|;&]{{1,128}}[ ]){{1,3}}?{_VALUE}(?:[\"'\n]|\Z)",
     ),
     "k": (rf"openssl[ ](?:enc|aes|des){_FAR} -k[ ]{_VALUE}",),
@@ -53,7 +53,10 @@ _COMMANDS = {
 # By a part of the text.
 _SENTENCES = {
     "password '": (r"(?:create|alter)[ ](?:user|role)[ ][^\n;]{1,160}?password[ ]'(?P<v>[^'\n]{2,256})",),
-    " by": (r"identified[ ][^\n;']{0,60}?by[ ]{1,4}(?:password[ ])?'(?P<v>[^'\n]{2,256})",),
+    "identified": (
+        r"(?:create|alter|grant|set)[ ][^\n;]{1,160}?identified[ ]"
+        r"[^\n;']{0,60}?by[ ]{1,4}(?:password[ ])?'(?P<v>[^'\n]{2,256})",
+    ),
     "phrase": (
         r"(?:seed|recovery|mnemonic|secret)[ -]phrase(?: is)?[ ]?[:=]?[ ]?[\"'`]?"
         r"(?P<v>[a-z]{3,8}(?:[ ][a-z]{3,8}){11,23})(?![a-z])",
@@ -69,7 +72,7 @@ _SEVERAL = {
     "secret": (r"secrets[ ]set[ ](?P<v>[^\n|;&]{1,400})", r"--from-literal[= ](?P<v>[^\s|;&]{1,400})"),
     "vault ": (r"vault[ ](?:kv[ ]put|write)[ ](?P<v>[^\n|;&]{1,400})",),
 }
-_PAIR = re.compile(rf"[\w./-]{{1,64}}={_VALUE}")
+_PAIR = re.compile(rf"(?<![\w./-])(?!-|(?:ttl|type|mount|policies)=)[\w./-]{{1,64}}={_VALUE}")
 
 _Forms = tuple[tuple[str, tuple[re.Pattern[str], ...]], ...]
 
@@ -80,12 +83,12 @@ def _compiled(forms: Mapping[str, Iterable[str]]) -> _Forms:
 
 _ONE, _SAID = _compiled(_COMMANDS), _compiled(_SENTENCES)
 _PIPED, _MANY = _compiled(_PIPES), _compiled(_SEVERAL)
-_OPTION = re.compile(" -([A-Za-z-])")
+_OPTIONS = re.compile(" -(-|[A-Za-z]{1,4})")
 
 
 def commanded(text: str, low: str) -> Iterator[Hit]:
     """Every secret that its place in a command gives away, in no order; `low` is `secrets.folded(text)`."""
-    yield from _values(text, _found(text, set(_OPTION.findall(text)), _ONE))
+    yield from _values(text, _found(text, set("".join(_OPTIONS.findall(text))), _ONE))
     yield from _values(text, _found(low, low, _SAID))
     yield from _values(text, _found(text, text, _PIPED))
     for found in _found(text, text, _MANY):

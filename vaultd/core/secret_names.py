@@ -54,8 +54,8 @@ _PLAIN_TOKENS = _words(
     unexpected unk"""
 )
 _PASS_OWNERS = _words(
-    """admin auth db email ftp http imap ldap login mail mongo mysql pg postgres proxy rabbitmq redis root smtp ssh
-    sudo user vnc wifi"""
+    """admin auth become bind db email ftp http imap ldap login mail mongo mysql pg postgres proxy rabbitmq redis root
+    smtp ssh sudo user vnc wifi"""
 )
 _ABROAD = _words("contraseña 密码 密碼 パスワード 비밀번호 пароль")
 _OWNER = re.compile(r"(access|account|api|app|auth|client|private|secret|session|service|signing|encryption)[ ]\Z")

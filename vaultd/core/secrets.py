@@ -126,9 +126,12 @@ def _shape(pattern: str, counts: Callable[[str], bool] = _any, *, fold: bool = F
 
 _T = "[A-Za-z0-9_-]"
 _USER = r"""[^\s/?#@:"'<>`\\]*+"""
-_PASS = r"""(?P<v>[^\s/?#"'<>`]+)"""
+_PASS = r"""(?P<v>[^\s/?"'<>`]+)"""
+
+_LOGINS = "(?:" + "|".join(f"(?<={tool} login)" for tool in ("docker", "podman", "registry", "az", "oc", "cf")) + ")"
 
 _ANYWHERE = (
+    _shape("AGE-SECRET-KEY-1[A-Z0-9]{50,}+"),
     _shape(r"bearer(?<![a-z0-9_]bearer)\s{1,8}(?P<v>[a-z0-9._~+/=-]{16,}+)", not_words, fold=True),
     _shape(rf"A(?:[KS]IA(?<![A-Za-z0-9]A[KS]IA)[A-Z0-9]{{16}}(?![A-Za-z0-9])|Iza(?<![A-Za-z0-9+]AIza){_T}{{30,}}+)"),
     _shape(rf"1//(?<![A-Za-z0-9+/]1//){_T}{{20,}}+", _refresh),
@@ -159,8 +162,14 @@ _WITH_MACHINE = (
 _WITH_CURL = (_shape(r""" -(?:u|-user)[ =]{0,2}["']?[^\s:"'$]{1,64}:(?P<v>[^\s"']{3,256})""", not_numbers),)
 _WITH_PASS_FLAG = (
     _shape(r"""sshpass[ \t]{1,4}-p[ \t]{0,4}["']?(?P<v>[^\s"']++)""", literal),
-    _shape(r"""login[^\n|;&]{0,80}? -p[ =]{0,2}["']?(?P<v>[^\s"'-][^\s"']{2,128})""", not_numbers),
-    _shape(r"""mysql[a-z]{0,6}[^\n|;&]{0,80}? -p["']?(?P<v>[^\s"']{3,128})""", not_numbers),
+    _shape(
+        rf"""login{_LOGINS}[ ][^\n|;&]{{0,80}}?(?<= )-p[ =]{{0,2}}["']?(?P<v>[^\s"'-][^\s"']{{2,128}})""", not_numbers
+    ),
+    _shape(
+        r"""mysql(?<![\w.-]mysql)(?:dump|admin|import|show|check|slap|sh)?[ ]"""
+        r"""[^\n|;&]{0,80}?(?<= )-p["']?(?P<v>[^\s"']{3,128})""",
+        not_numbers,
+    ),
 )
 
 

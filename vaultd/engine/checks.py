@@ -31,8 +31,7 @@ def examine(config: Config) -> list[Finding]:
     """Look at everything; findings in the order in which they depend on each other."""
     findings = [_vault(config), _git(), _hook(config)]
     findings += [
-        Finding(False, f"settings: {problem}", "correct it; until then it does not count")
-        for problem in config.problems
+        Finding(False, f"settings: {problem}", "correct it; until then events wait") for problem in config.problems
     ]
     wired = [a.id for a in load_agents().values() if is_wired(a, config.places, config.environ)]
     mend = "vaultd install-hooks --agent AGENT --apply"

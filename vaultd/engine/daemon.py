@@ -64,11 +64,19 @@ class Daemon:
         self._passes = Passes(stores)
         self._lock = stores.daemon_lock
         self._here_at = time.monotonic()
-        self._settings = settings_state(stores.config)
-        self.changed_settings = False
+        self._settings = stores.config.read
+        self._held = False
+        self._changed = False
+        self._ended = False
 
-    def stop(self) -> None:
-        """End the loops; `run` returns soon after."""
+    @property
+    def changed_settings(self) -> bool:
+        """Whether it ended to be started anew with other settings: it keeps its `daemon.json` for that."""
+        return self._changed and not self._ended
+
+    def stop(self, *, for_good: bool = False) -> None:
+        """End the loops; `run` returns soon after. `for_good`: whatever settings changed, it is not started anew."""
+        self._ended = self._ended or for_good
         self._stopping.set()
         self._scan_now.set()
 
@@ -100,7 +108,7 @@ class Daemon:
                 self._attempt(self._commit)
         finally:
             told = told_process(self._stores.vault.room)
-            if told is not None and told.pid == os.getpid():
+            if told is not None and told.pid == os.getpid() and not self.changed_settings:
                 fs.remove(self._stores.vault.room / "daemon.json")
             lock.release()
 
@@ -121,7 +129,7 @@ class Daemon:
             now = time.monotonic()  # intervals, whatever is done to the clock
             state = self._passes.inbox_state()
             again = self._passes.postponed and now >= retry_at
-            if (state != seen or again) and self._attempt(self._take):
+            if (state != seen or again) and not self._held and self._attempt(self._take):
                 seen = state
                 pause = min(2 * pause, _RETRY_S) if again else 1.0
                 retry_at = now + pause
@@ -137,7 +145,8 @@ class Daemon:
                 last_tidy = now
                 self._attempt(self._tidy)
             self._stopping.wait(_LOOK_S)
-        self._attempt(self._take)
+        if not self._held:
+            self._attempt(self._take)
 
     def _serves_its_vault(self, now: float) -> bool:
         """Whether the vault is there that it was started on. It ends when that was moved, deleted or made anew."""
@@ -152,7 +161,10 @@ class Daemon:
         return False
 
     def _look_at_settings(self) -> None:
-        """Settings count at once: when a file changed, end with `changed_settings`, to be started anew with them."""
+        """Settings count at once: when a file changed, end with `changed_settings`, to be started anew with them.
+
+        While they are wrong, events wait.
+        """
         state = settings_state(self._stores.config)
         if state == self._settings:
             return
@@ -160,9 +172,10 @@ class Daemon:
         try:
             load(str(self._stores.vault.root), self._stores.config.environ)
         except UsageError as error:
-            log.error("%s The settings as they were go on.", error)
+            log.error("%s Events wait until then.", error)
+            self._held = True  # nobody knows what was meant to be kept out
             return
-        self.changed_settings = True
+        self._changed = True
         self.stop()
 
     def _take(self) -> None:

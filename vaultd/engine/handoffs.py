@@ -94,6 +94,10 @@ class Handoffs:
                     return Entry(handoff_id, where, path, each, values)
         raise NotFoundError(f"No handoff {handoff_id}. `vaultd handoffs` lists those there are.")
 
+    def has_open(self, folder: str, sid: str) -> bool:
+        """Whether a handoff of a session waits: what the session says later must not leave it behind the times."""
+        return any(entry.id.startswith(f"{sid}-g") for entry in self.entries(folder, "open"))
+
     def publish(self, place: Project, handoff_id: str, text: Clean, *, final: bool, cwd: str) -> Published:
         """Make an automatic handoff, or bring the open one of this id up to date; an accepted or expired one stays.
 

@@ -94,7 +94,7 @@ class Lifecycle:
             last = max(event.at, before.last) if before else event.at
             self._open[name] = _Open(last, client, event.native, event.cwd or (before.cwd if before else ""))
             if client is not None and event.kind in (Kind.START, Kind.PROMPT) and not event.subagent:
-                self._replace(client, name)
+                self._replace(client, name, event.at)
 
     def load(self) -> None:
         """Take note of what was filed before this process began; once, and before it files anything itself."""
@@ -123,9 +123,15 @@ class Lifecycle:
             return "dead"
         return "quiet" if now - state.last > QUIET else ""
 
-    def _replace(self, client: Process, name: SessionName) -> None:
-        """A client begins or goes on with a conversation: the one it had before is over."""
+    def _replace(self, client: Process, name: SessionName, at: datetime) -> None:
+        """A client begins or goes on with a conversation: the one it had before is over. One that is heard of late,
+        after a newer one, is over itself.
+        """
         before = self._clients.get(client)
+        other = self._open.get(before) if before is not None and before != name else None
+        if other is not None and other.last > at:
+            self._deliver(name, "replaced")
+            return
         self._clients[client] = name
         while len(self._clients) > _REMEMBERED:
             self._clients.pop(next(iter(self._clients)))
@@ -134,8 +140,9 @@ class Lifecycle:
 
     def _deliver(self, name: SessionName, reason: str) -> None:
         """Deliver the close of an open session and forget it."""
-        state = self._open.pop(name)
+        state = self._open[name]
         key = f"{int(self._stores.clock().timestamp())}-close-{name.sid}"
         with suppress(FileExistsError):  # delivered in this very second already
             at = closing_time(self._stores, state.last)
             deliver_close(self._stores, name, state.native, state.cwd, reason, key, at)
+        del self._open[name]

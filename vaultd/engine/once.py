@@ -86,6 +86,9 @@ def finalize(
     stores: Stores, agent: str | None, session: str | None, project: Project | None, *, everything: bool
 ) -> list[SessionName]:
     """Close open sessions: one by its id, all, or the one of this project that was heard of last. NotFoundError."""
+    if project is None and not (session or everything):
+        raise NotFoundError("This folder is in no project. Name the session with --session-id, or close --all.")
+    ingest_once(stores)
     found = []
     for name in stores.inbox.sessions():
         events = [o.event for o in stores.inbox.observations(name)]
@@ -100,7 +103,7 @@ def finalize(
         found.append((events[-1].at, name, events[-1]))
     found.sort(key=lambda item: item[0])
     if not found:
-        raise NotFoundError("No such open session. `vaultd status` shows which agents were heard of.")
+        raise NotFoundError("No such open session. `vaultd status` lists those that go on.")
     chosen = found if everything else found[-1:]
     stamp = int(stores.clock().timestamp())
     for _, name, last in chosen:

@@ -14,6 +14,7 @@ from datetime import datetime
 from vaultd.core import frontmatter
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import HandoffFacts, handoff_page
+from vaultd.core.lifecycle import typed
 from vaultd.core.observation import Observation
 from vaultd.core.render import PageFacts, is_unedited
 from vaultd.core.sanitize import line, redact
@@ -23,6 +24,7 @@ from vaultd.engine.journal import append_line
 from vaultd.engine.projects import Project, Unsorted
 from vaultd.engine.revise import Revised, revise_session_page
 from vaultd.engine.stores import Stores
+from vaultd.errors import NotFoundError
 from vaultd.store.inbox import SessionName
 
 __all__ = ["Refreshed", "Sessions"]
@@ -98,19 +100,21 @@ class Sessions:
             return result
         place = self.place(name, observations)
         path = self._stores.pages.session(place.folder, name.agent, name.sid)
-        part = self._part(name, path, observations)
-        if part is not None and not part:
-            return result
-        if part is not None:
-            summary = replace(digest(part), generation=summary.generation)
-        if summary.substantive:
-            facts = self._facts(name, summary, place, len(observations), whole=part is None)
-            page = path or f"{place.folder}/sessions/{summary.day}-{name}.md"
-            self._page(page, summary, facts, observations, result)
-            if isinstance(place, Project) and summary.hands_over:
-                self._hand_over(name, summary, place, page, result)
-            if summary.closed:
-                self._log(name, summary, place, page, observations, result)
+        part = self._part(name, place, path, observations)
+        told = summary
+        if part is not None and any(map(typed, part)):
+            told = replace(digest(part), generation=summary.generation)
+        if told.substantive and (part is None or told is not summary):
+            facts = self._facts(name, told, place, len(observations), whole=part is None)
+            mark = "" if part is None else f"-g{told.generation}"  # the deleted page may come back
+            page = path or f"{place.folder}/sessions/{told.day}-{name}{mark}.md"
+            self._page(page, told, facts, observations, result)
+            if path is None and result.postponed:
+                return result  # a handoff would say that there was a page
+            if isinstance(place, Project) and (told.hands_over or self._handoffs.has_open(place.folder, name.sid)):
+                self._hand_over(name, told, place, page, result)
+            if told.closed:
+                self._log(name, told, place, page, observations, result)
         if summary.closed and not summary.hands_over:
             result.written |= self._handoffs.give_back(f"{name}")
         if isinstance(place, Project):
@@ -118,25 +122,43 @@ class Sessions:
         result.written.update(self._stores.projects.take_written())
         return result
 
-    def _part(self, name: SessionName, path: str | None, observations: Sequence[Observation]) -> list[Event] | None:
-        """What may be told of a session whose page a person deleted after it had ended: what came later. Else None.
+    def _part(
+        self, name: SessionName, place: Project | Unsorted, path: str | None, observations: Sequence[Observation]
+    ) -> list[Event] | None:
+        """What may be told of a session whose page a person deleted: what came later. None when nobody did.
 
-        A page that was made of such a part says by its `started` where the part begins, and has no `generated`.
+        A page that was made of such a part says so, and by its `started` where the part begins.
         """
         events = [o.event for o in observations]
         if path is None:
-            packed = self._stores.inbox.packed(name)
-            had_page = digest([event for event in events if event.key in packed]).substantive if packed else False
-            return [event for event in events if event.key not in packed] if had_page else None
+            return self._since_deletion(name, place, events)
         page = self._stores.vault.read(path)
         values = frontmatter.parse(page.data).meta.values if page is not None else {}
         try:
             started = datetime.fromisoformat(str(values.get("started")))
         except ValueError:
             return None
-        if values.get("generated") is not None or started.tzinfo is None:
+        if values.get("part") is not True or started.tzinfo is None:
             return None
         return [event for event in events if event.at >= started]
+
+    def _since_deletion(
+        self, name: SessionName, place: Project | Unsorted, events: Sequence[Event]
+    ) -> list[Event] | None:
+        """What came after the page was deleted that the session must have had; None when it had none.
+
+        It had one when it ended (then it has a pack), and when it has a handoff, which is made after the page.
+        """
+        packed = self._stores.inbox.packed(name)
+        before = [event for event in events if event.key in packed]
+        if before and digest(before).substantive:
+            return [event for event in events if event.key not in packed]
+        try:
+            handoff = self._handoffs.find(f"{name.sid}-g{digest(events).generation}", place.folder)
+            made = datetime.fromisoformat(handoff.text("created"))
+        except (NotFoundError, ValueError):
+            return None
+        return [event for event in events if event.at > made]
 
     def _facts(
         self, name: SessionName, summary: Digest, place: Project | Unsorted, observations: int, *, whole: bool
@@ -193,9 +215,7 @@ class Sessions:
     def _is_corrected(self, path: str) -> bool:
         """Whether a person changed the text of a session's page."""
         page = self._stores.vault.read(path)
-        if page is None or is_unedited(page.data):
-            return False
-        return frontmatter.parse(page.data).meta.values.get("generated") is not None
+        return page is not None and not is_unedited(page.data)
 
     def _scrub(self, text: str) -> str:
         """The sanitiser, for texts that are put together from sanitised parts."""

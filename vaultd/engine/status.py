@@ -32,7 +32,7 @@ def status(stores: Stores) -> dict[str, Any]:
     seen = Seen(stores.vault.room, stores.inbox)
     index = _index(stores)
     git = _git(stores)
-    problems = [f"The settings are wrong: {problem}." for problem in stores.config.problems]
+    problems = [f"The settings are wrong, events wait: {problem}" for problem in stores.config.problems]
     problems += _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
     problems += _wiring(stores, seen, now)
     return {

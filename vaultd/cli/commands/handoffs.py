@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         sub = actions.add_parser(name, help=text)
         sub.add_argument("id", metavar="ID")
     begin = actions.add_parser("begin", help="leave one for the next session in this folder's project")
-    begin.add_argument("summary", help="what the next session must know")
+    begin.add_argument(
+        "summary", nargs="+", metavar="TEXT", help="what the next session must know (-: from standard input)"
+    )
     begin.add_argument("--next", action="append", default=[], metavar="TEXT", dest="next_steps", help="a next step")
     begin.add_argument(
         "--question", action="append", default=[], metavar="TEXT", dest="questions", help="an open question"
@@ -33,20 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Do it."""
-    from vaultd.cli.opening import here, opened
+    from vaultd.cli.opening import here, opened, project_here
     from vaultd.engine.handoffs import Handoffs
     from vaultd.engine.manual import accept, begin, cancel
-    from vaultd.errors import UsageError
 
-    stores = opened(args)
+    stores = opened(args, forgiving=args.action != "begin")
     if args.action == "begin":
-        project = here(stores)
-        if project is None:
-            raise UsageError(
-                "No session was recorded in this folder yet, so it is in no project. Start an agent here once first."
-            )
-        made = begin(stores, project, args.summary, args.next_steps, args.questions, args.files)
-        terminal.say(f"Handoff {made} waits for the next session in {project.slug}.")
+        text = sys.stdin.read() if args.summary == ["-"] else " ".join(args.summary)
+        place = project_here(stores)
+        made = begin(stores, place, text, args.next_steps, args.questions, args.files)
+        terminal.say(f"Handoff {made} waits for the next session in {place.slug}.")
         return 0
     if args.action in ("show", "accept", "cancel"):
         entry = Handoffs(stores).find(args.id)
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     everything = getattr(args, "all", False)
     project = None if everything else here(stores)
     entries = list(Handoffs(stores).entries(project.folder if project else None, None if everything else "open"))
-    entries.sort(key=lambda e: e.text("created"))
+    entries.sort(key=lambda e: (not e.automatic, e.text("created")), reverse=True)  # as they are given
     if getattr(args, "json", False):
         terminal.json([{"id": e.id, "state": e.state, "path": e.path, **dict(e.values)} for e in entries])
         return 0

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.recall import find_page
     from vaultd.errors import NotFoundError
 
-    stores = opened(args)
+    stores = opened(args, forgiving=True)
     page = stores.vault.read(find_page(stores, args.page.partition("#")[0]))
     if page is None:
         raise NotFoundError(f"The page {args.page} was removed this moment.")

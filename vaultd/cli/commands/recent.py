@@ -24,10 +24,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     from vaultd.cli.opening import here, opened
     from vaultd.engine.recall import recent
+    from vaultd.errors import UsageError
 
-    stores = opened(args)
+    stores = opened(args, forgiving=True)
     project = None if args.all else here(stores)
-    rows = recent(stores, max(1, args.limit), project.folder if project else None)
+    if args.limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {args.limit}.")
+    rows = recent(stores, args.limit, project.folder if project else None)
     if args.json:
         terminal.json([asdict(row) for row in rows])
         return 0

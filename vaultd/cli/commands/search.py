@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.recall import search
     from vaultd.errors import UsageError
 
-    stores = opened(args)
+    stores = opened(args, forgiving=True)
     where = {}
     for pair in args.where:
         key, equals, value = pair.partition("=")

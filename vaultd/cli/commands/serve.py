@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     start_log(stores.config.rules)
     daemon = Daemon(stores)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: daemon.stop())
+        signal.signal(number, lambda *_: daemon.stop(for_good=True))
     daemon.run(ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"))
     if daemon.changed_settings:
         # The same process with the settings as they are now.
