@@ -116,6 +116,14 @@ def test_wrong_settings_are_reported_all_at_once(scratch: Scratch) -> None:
         assert scratch.run(*brake).returncode == 0
 
 
+def test_init_says_where_agents_write_from_now_on(scratch: Scratch) -> None:
+    scratch.init()
+    other = scratch.base / "other"
+    told = scratch.run("init", str(other), check=True).stdout
+    assert f"no longer to {scratch.vault}" in told and f"vaultd --vault {scratch.vault} down" in told
+    assert "no longer" not in scratch.run("init", str(other), check=True).stdout
+
+
 def test_a_command_that_is_none(scratch: Scratch) -> None:
     done = scratch.run("statsu")
     assert (done.returncode, done.stdout) == (2, "") and "`vaultd status`" in done.stderr

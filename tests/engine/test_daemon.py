@@ -144,6 +144,7 @@ def test_a_killed_client_hands_over_within_seconds(running: Scratch) -> None:
     assert frontmatter.parse(page.read_bytes()).meta.values["closed_by"] == "dead"
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_nothing_is_lost(scratch: Scratch) -> None:
     scratch.init()
     cwd = scratch.checkout()

@@ -48,6 +48,7 @@ def test_edits_are_committed_after_a_quiet_minute(scratch: Scratch) -> None:
     (scratch.vault / "Idea.md").unlink()
     assert history.record_edits(later + 200).commits == []
     assert len(history.record_edits(later + 200 + EDIT_QUIET_S).commits) == 1
+    assert subject(scratch) == "delete: Idea"
     assert git("status", "--porcelain", cwd=scratch.vault) == ""
 
 

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from vaultd.core.sanitize import line
 from vaultd.engine.stores import Stores
 from vaultd.store import fs
+from vaultd.store.gitanswers import Change
 from vaultd.store.gitcommit import Blocked, Committed, Failed
 
 __all__ = ["EDIT_QUIET_S", "History", "Recorded", "is_ours"]
@@ -95,7 +96,8 @@ class History:
         done = Recorded()
         if not self._stores.config.commit_edits:
             return done
-        changed = [c.path for c in self._stores.repo.changed() if not _is_unfinished(c.path)]
+        changes = [c for c in self._stores.repo.changed() if not _is_unfinished(c.path)]
+        changed = [c.path for c in changes]
         state = frozenset((path, self._mtime(path)) for path in changed)
         if not changed:
             self._quiet_since = None
@@ -105,7 +107,7 @@ class History:
         newest = max((mtime for _, mtime in state), default=0) / 1e9
         quiet = now - max(newest if newest else self._quiet_since[1], 0.0)
         if (at_once or quiet >= EDIT_QUIET_S) and not self._held(done):
-            self._commit(changed, _edit_message(changed), done)
+            self._commit(changed, _edit_message(changes), done)
             if not done.left:
                 self._quiet_since = None
         return done
@@ -168,8 +170,9 @@ def _is_unfinished(path: str) -> bool:
     return PurePosixPath(path).name.startswith(fs.TEMP_PREFIX)
 
 
-def _edit_message(changed: list[str]) -> str:
-    """`edit: ` and what changed, one line."""
-    names = [PurePosixPath(path).stem for path in changed]
+def _edit_message(changes: list[Change]) -> str:
+    """`edit: ` (or `delete: `) and what changed, one line."""
+    names = [PurePosixPath(change.path).stem for change in changes]
     shown = ", ".join(names[:3])
-    return f"edit: {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    what = "delete" if all(change.status == "D" for change in changes) else "edit"
+    return f"{what}: {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")

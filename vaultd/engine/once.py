@@ -63,6 +63,7 @@ def _pass(stores: Stores, whole: Once, progress: Callable[[int, int], None] | No
     passes = Passes(stores)
     passes.prepare()
     written = passes.tidy()
+    passes.sweep()  # sessions of which nothing was heard for long, also when nothing waits
     tally = passes.drain(progress=progress)
     pause = threading.Event()
     for _ in range(_POSTPONED_TRIES if passes.postponed else 0):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,6 +84,14 @@ def init(config: Config, *, force: bool = False) -> Report:
     if fresh:
         vault.initialise(uuid.uuid4().hex)
         report.added.insert(0, ".vaultd/")
+    before = config.places.pointer
+    if before.exists() and not was_here(config):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            old = before.read_text("utf-8").strip()
+            report.notes.append(
+                f"Agents write here from now on, and no longer to {old}. If a daemon runs for that: "
+                f"`vaultd --vault {shlex.quote(old)} down`."
+            )
     remember(config)
     return report
 
