@@ -272,7 +272,7 @@ def test_finalize_session_sees_what_waits_and_no_other_project(scratch: Scratch)
     native = scratch.session(cwd, end=False)
     assert scratch.run("finalize-session", cwd=scratch.checkout("other")).returncode == 4
     assert scratch.run("finalize-session", cwd=scratch.home).returncode == 4
-    assert scratch.run("finalize-session", "--session-id", native, cwd=scratch.home).returncode == 0
+    assert scratch.run("finalize-session", native, cwd=scratch.home).returncode == 0
 
 
 def test_a_session_is_closed_although_the_clock_was_set_back(scratch: Scratch) -> None:

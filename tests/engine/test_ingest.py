@@ -335,6 +335,17 @@ def test_ignored_paths_leave_no_trace(scratch: Scratch) -> None:
     assert b"fine.py" in everything and b"server.pem" not in everything and b"plan.md" not in everything
 
 
+def test_the_allow_list_holds_for_what_hooks_recorded_before_they_heard_of_it(scratch: Scratch) -> None:
+    stores, cwd, listed = scratch.init(), scratch.checkout(), scratch.checkout("listed")
+    (listed / ".vaultd.toml").touch()
+    scratch.session(cwd)
+    scratch.session(listed)
+    (scratch.vault / "vaultd.toml").write_text("[capture]\nallow_list = true\n")
+    tally = drain(scratch.stores())
+    assert tally.outcomes[Outcome.IGNORED] == 6 and stores.inbox.pending() == []
+    assert [path.parts[-3] for path in pages(scratch)] == ["listed"]
+
+
 def test_without_the_assistant_nothing_it_said_is_kept(scratch: Scratch) -> None:
     scratch.init()
     (scratch.vault / "vaultd.toml").write_text("[capture]\nassistant = false\n")

@@ -185,7 +185,8 @@ def _with_lists(page: Handoff) -> list[tuple[str, tuple[str, ...]]]:
 
 def _origin(page: Handoff, now: datetime, agent: str) -> str:
     """From whom, when and where, in one or two lines."""
-    who = fold(agent) or page.from_agent or "somebody"
+    by_hand = page.from_agent == "other" and page.id.startswith("m-")
+    who = fold(agent) or ("a person" if by_hand else page.from_agent) or "somebody"
     session = f", session {page.from_session}" if page.from_session else ""
     first = f"Handoff {page.id} from {who}{session}, {_age(page.created, now)}."
     branch = f"branch {page.branch}" if page.branch else ""

@@ -25,7 +25,7 @@ from enum import StrEnum
 from functools import partial
 
 from vaultd.agents import Rejected, complete, normalise, reads_transcript
-from vaultd.core.event import Delivery, Event, Kind, why_no_event
+from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, why_no_event
 from vaultd.core.ignore import matches
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import clean, line, observe
@@ -39,6 +39,7 @@ from vaultd.engine.stores import Stores
 from vaultd.errors import VaultdError
 from vaultd.store import transcripts
 from vaultd.store.inbox import SessionName
+from vaultd.store.places import is_marked
 
 __all__ = ["BATCH", "ROUND", "Ingest", "Outcome", "Round", "Tally"]
 
@@ -212,12 +213,12 @@ class Ingest:
         return event
 
     def _ignored(self, event: Event) -> bool:
-        """Whether `capture.ignore_paths` keeps this event out."""
-        patterns = self._stores.config.ignore_paths
-        if not patterns or event.tool is None:
-            return False
-        base = event.root or event.cwd
-        return any(matches(patterns, touch.path, base) for touch in event.tool.files)
+        """Whether `ignore_paths` keeps this event out, or `allow_list`: hooks may not have heard of that yet."""
+        config, base = self._stores.config, event.root or event.cwd
+        if config.allow_list and event.name != CLOSE_EVENT and not is_marked(base):
+            return True
+        files = event.tool.files if event.tool is not None else ()
+        return any(matches(config.ignore_paths, touch.path, base) for touch in files)
 
     def _fail(self, key: str, reason: str) -> None:
         """Put an event aside, its header included: it may be understood one day."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from vaultd.core.checkout import MARKER
 from vaultd.store.pages import PageStat
 
-__all__ = ["is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
+__all__ = ["is_marked", "is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
 
 _MARKER_LIMIT = 65_537
 _PAGE = "project.md"
@@ -29,6 +29,12 @@ def real_folder(path: str) -> str:
 def is_root(folder: str) -> bool:
     """Whether a folder has `.git` or a marker: where a hook stops walking up."""
     return any(os.path.lexists(f"{folder}/{name}") for name in (".git", MARKER))
+
+
+def is_marked(folder: str) -> bool:
+    """Whether a marker lies in a folder or above it; true also of one that is gone, which can tell no more."""
+    real = real_folder(folder)
+    return not real or any((each / MARKER).exists() for each in (Path(real), *Path(real).parents))
 
 
 def marker_files(folders: Iterable[str]) -> Iterator[tuple[str, bytes]]:

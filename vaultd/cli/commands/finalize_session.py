@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--session-id", metavar="ID", help="this session (default: the one in this project heard of last)"
     )
+    parser.add_argument("session", nargs="?", metavar="ID", help="the same as --session-id")
     parser.add_argument("--all", action="store_true", help="every open session")
 
 
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.once import finalize
 
     stores = opened(args)
-    closed = finalize(stores, args.agent, args.session_id, here(stores), everything=args.all)
+    closed = finalize(stores, args.agent, args.session_id or args.session, here(stores), everything=args.all)
     for name in closed:
         terminal.say(f"Closed {name}.")
     return 0
