@@ -14,6 +14,8 @@ import pytest
 
 from tests.scratch import Scratch, git
 from vaultd.cli.main import COMMANDS, command_module
+from vaultd.engine.once import finalize, ingest_once
+from vaultd.engine.stores import open_stores
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -273,6 +275,20 @@ def test_finalize_session_sees_what_waits_and_no_other_project(scratch: Scratch)
     assert scratch.run("finalize-session", cwd=scratch.checkout("other")).returncode == 4
     assert scratch.run("finalize-session", cwd=scratch.home).returncode == 4
     assert scratch.run("finalize-session", native, cwd=scratch.home).returncode == 0
+
+
+def test_a_session_is_closed_twice_within_a_second(scratch: Scratch) -> None:
+    scratch.init()
+    cwd, begun = scratch.checkout(), scratch.now
+    stores = open_stores(scratch.config, lambda: begun)
+    native = scratch.session(cwd, end=False)
+    for _ in range(2):
+        ingest_once(stores)
+        finalize(stores, None, native, None, everything=False)
+        scratch.session(cwd, native=native, end=False)
+    ingest_once(stores)
+    [page] = scratch.vault.glob("*/*/sessions/*.md")
+    assert "generation: 3" in page.read_text("utf-8")
 
 
 def test_a_session_is_closed_although_the_clock_was_set_back(scratch: Scratch) -> None:

@@ -101,17 +101,18 @@ def finalize(
             place = stores.projects.place(events)
             if place.id != project.id:
                 continue
-        found.append((events[-1].at, name, events[-1]))
+        found.append((events[-1].at, name, events[-1], len(events)))
     found.sort(key=lambda item: item[0])
     if not found:
         raise NotFoundError("No such open session. `vaultd status` lists those that go on.")
     chosen = found if everything else found[-1:]
     stamp = int(stores.clock().timestamp())
-    for _, name, last in chosen:
+    for _, name, last, count in chosen:
         at = closing_time(stores, last.at)
-        deliver_close(stores, name, last.native, last.cwd, "finalised", f"{stamp}-finalise-{name.sid}", at)
+        key = f"{stamp}-finalise-{name.sid}-{count}"  # twice within a second is two closes
+        deliver_close(stores, name, last.native, last.cwd, "finalised", key, at)
     ingest_once(stores)
-    return [name for _, name, _ in chosen]
+    return [name for _, name, *_ in chosen]
 
 
 def _await_daemon(stores: Stores) -> None:
