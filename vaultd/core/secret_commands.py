@@ -15,7 +15,7 @@ from vaultd.core.secrets import Hit, not_numbers
 __all__ = ["commanded"]
 
 _VALUE = r"""["']?(?P<v>[^\s"'|;&<>-][^\s"'|;&<>]{2,256})"""
-_FAR = r"[^\n|;&]{0,160}?"
+_FAR = r"(?:\\\n|[^\n|;&]){0,160}?"
 _PRINTED = r"""["']?(?P<v>[^\s"'|<>]{3,256})["']?[ \t]{0,4}"""
 _READ = r"\|[^\n|;&]{0,80}?(?:password-stdin|--with-token|--passphrase-fd|sudo -S|chpasswd)"
 
@@ -70,6 +70,7 @@ _PIPES = {
 }
 _SEVERAL = {
     "secret": (r"secrets[ ]set[ ](?P<v>[^\n|;&]{1,400})", r"--from-literal[= ](?P<v>[^\s|;&]{1,400})"),
+    "config:set": (r"config:set[ ](?P<v>[^\n|;&]{1,400})",),
     "vault ": (r"vault[ ](?:kv[ ]put|write)[ ](?P<v>[^\n|;&]{1,400})",),
 }
 _PAIR = re.compile(rf"(?<![\w./-])(?!-|(?:ttl|type|mount|policies)=)[\w./-]{{1,64}}={_VALUE}")

@@ -159,15 +159,22 @@ _WITH_MACHINE = (
         fold=True,
     ),
 )
-_WITH_CURL = (_shape(r""" -(?:u|-user)[ =]{0,2}["']?[^\s:"'$]{1,64}:(?P<v>[^\s"']{3,256})""", not_numbers),)
+_WITH_CURL = (
+    _shape(
+        r""" -(?:b|-cookie)[ =]{0,2}["']?[\w.-]{0,40}?(?:sess|sid|auth|token|jwt)[\w.-]{0,20}=(?P<v>[^\s"';]{6,512})""",
+        literal,
+    ),
+    _shape(r""" -(?:u|-user)[ =]{0,2}["']?[^\s:"'$]{1,64}:(?P<v>[^\s"']{3,256})""", not_numbers),
+)
 _WITH_PASS_FLAG = (
     _shape(r"""sshpass[ \t]{1,4}-p[ \t]{0,4}["']?(?P<v>[^\s"']++)""", literal),
     _shape(
-        rf"""login{_LOGINS}[ ][^\n|;&]{{0,80}}?(?<= )-p[ =]{{0,2}}["']?(?P<v>[^\s"'-][^\s"']{{2,128}})""", not_numbers
+        rf"""login{_LOGINS}[ ](?:\\\n|[^\n|;&]){{0,80}}?(?<= )-p[ =]{{0,2}}["']?(?P<v>[^\s"'-][^\s"']{{2,128}})""",
+        not_numbers,
     ),
     _shape(
         r"""mysql(?<![\w.-]mysql)(?:dump|admin|import|show|check|slap|sh)?[ ]"""
-        r"""[^\n|;&]{0,80}?(?<= )-p["']?(?P<v>[^\s"']{3,128})""",
+        r"""(?:\\\n|[^\n|;&]){0,80}?(?<= )-p["']?(?P<v>[^\s"']{3,128})""",
         not_numbers,
     ),
 )
