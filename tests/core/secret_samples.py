@@ -247,6 +247,7 @@ password: str
 password: str | None = None
 password = getpass.getpass()
 password = input("Password: ")
+def unix_getpass(prompt='Password: ', stream=None):
 password = args.password
 password=password,
 login(user, password=password, token=self._token)

@@ -101,6 +101,9 @@ def _at(text: str, low: str, found: re.Match[str]) -> Hit | None:
         return Hit(start, at, chain.end())
     # The end of a string, as in `input("Password:")`, and not `{password:"..."}`.
     ends = sign["sign"] == ":" and not (sign["close"] or sign["blank"]) and text[at : at + 1] in {'"', "'"}
+    # And of one that holds the name alone: `prompt='Password: ', stream=None`.
+    if site.colon and not sign["close"] and before[-1:] in {'"', "'"} and text[at : at + 1] == before[-1:]:
+        return None
     if ends and before.strip()[-1:] not in {"{", ",", "("}:
         return None
     if sign["sign"] == ">" and _TAG_RUN.match(text, at) is None:
