@@ -18,6 +18,7 @@ from vaultd.core.event import Event, Kind
 from vaultd.core.ids import Key, Sid, project_id
 from vaultd.core.project import known_project
 from vaultd.engine.projects import Project, Projects, Unsorted, Whereabouts
+from vaultd.store.fs import Lock
 from vaultd.store.vault import Vault
 
 ROOT = os.geteuid() == 0
@@ -627,7 +628,8 @@ def test_many_at_once_make_one_project(world: World) -> None:
 
     def start(projects: Projects) -> None:
         gate.wait()
-        place = projects.resolve(Whereabouts(str(app)))
+        with Lock(world.tmp / "write.lock"):  # as all who write
+            place = projects.resolve(Whereabouts(str(app)))
         assert isinstance(place, Project)
         found.append(place)
 

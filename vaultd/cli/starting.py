@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -40,6 +41,10 @@ def start_daemon(stores: Stores) -> tuple[Process, bool]:
     while time.monotonic() < deadline:
         running = daemon_process(stores)
         if running is not None:
+            if running.pid != child.pid:
+                # Another one was quicker. Ours is about to see that and end: nobody shall find it later.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_START_S)
             return running, running.pid == child.pid
         if child.poll() is not None and daemon_process(stores) is None:
             break

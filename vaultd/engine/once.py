@@ -98,7 +98,8 @@ def finalize(
         if session and session not in (events[0].native, name.sid, str(name)):
             continue
         if project and not (session or everything):
-            place = stores.projects.place(events)
+            with stores.write_lock:
+                place = stores.projects.place(events)
             if place.id != project.id:
                 continue
         found.append((events[-1].at, name, events[-1], len(events)))

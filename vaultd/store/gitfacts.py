@@ -20,8 +20,7 @@ from vaultd.store.places import real_folder
 
 __all__ = ["facts", "held_commits", "orphaned", "root_commit"]
 
-_CONFIG_S = 2.0  # seconds for reading a file of settings
-_HISTORY_S = 10.0
+_PATIENCE_S = 10.0  # seconds for one answer: on a machine that is busy git is slow, and no answer is another identity
 _HUNG_S = 60.0
 """After a git that did not answer, for so long none is asked: whoever waits for the answer holds up all events."""
 _hung_until = [0.0]
@@ -75,7 +74,7 @@ def root_commit(found: GitFacts, environ: Mapping[str, str]) -> str:
         return ""
     for folder in dict.fromkeys((found.common, found.gitdir)):
         args = [f"--git-dir={folder}", "rev-list", "--max-parents=0", "--first-parent", "HEAD"]
-        ran = _ask(args, environ, _HISTORY_S)
+        ran = _ask(args, environ, _PATIENCE_S)
         if ran.ok and ran.out:
             return ran.out.split()[-1].decode("ascii")
     return ""
@@ -87,7 +86,7 @@ def held_commits(found: GitFacts, commits: Iterable[str], environ: Mapping[str, 
     if not wanted:
         return frozenset()
     lines = "\n".join(wanted).encode() + b"\n"
-    ran = _ask([f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, _CONFIG_S, lines)
+    ran = _ask([f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, _PATIENCE_S, lines)
     return frozenset(line.split()[0] for line in ran.out.decode("ascii", "replace").splitlines() if " commit " in line)
 
 
@@ -104,7 +103,7 @@ def _ask(args: list[str], environ: Mapping[str, str], seconds: float, stdin: byt
 def _config(common: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The few settings that matter; the first address of a remote. OSError when they cannot be read."""
     args = ["config", "--file", f"{common}/config", "-z", "--get-regexp", _WANTED]
-    ran = _ask(args, environ, _CONFIG_S)
+    ran = _ask(args, environ, _PATIENCE_S)
     if not ran.ok and ran.code != 1:
         raise OSError(f"{common}/config cannot be read: {ran.err.strip()[:200]}")
     values: dict[str, str] = {}
