@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+THOROUGH = bool(os.environ.get("VAULTD_THOROUGH"))
+"""Whether everything is tried that there is."""
+
 
 def examples(number: int) -> int:
     """The number for this run."""
-    return number if os.environ.get("VAULTD_THOROUGH") else max(15, number // 8)
+    return number if THOROUGH else max(15, number // 8)

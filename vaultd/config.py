@@ -93,7 +93,11 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that was read, once."""
+    """Everything that was read, once.
+
+    `problems` says what is wrong with the settings (only when they were read forgivingly), `read` is the
+    `settings_state` from before they were read.
+    """
 
     vault: Path
     places: Places

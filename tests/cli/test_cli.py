@@ -171,6 +171,7 @@ def test_search_output(scratch: Scratch) -> None:
     ]
     assert [h["path"] for h in answer["global_hits"]] == ["_global/style.md"]
     assert answer["global_hits"][0]["anchor"] == "#^polite"
+    assert "^polite" not in scratch.run("search", "greeting", cwd=cwd).stdout
     assert [h["path"] for h in answer["other_hits"]] == ["Loose page.md"]
     assert all(h["project"] == answer["project"] for h in answer["hits"])
     paths = scratch.run("search", "--paths", "greeting", cwd=cwd).stdout.splitlines()

@@ -28,6 +28,10 @@ from vaultd.core.ranking import CEILING, FLOOR, authority
         (0.65, "decision", "semantic", {"superseded": True}),
         (0.65, "decision", "semantic", {"tags": ["Superseded"]}),
         (0.57, "session", "episodic", {"path": "_lint/x.md"}),
+        (0.7, "handoff", "semantic", {"path": "projects/a/handoffs/open/x.md"}),
+        (0.55, "handoff", "semantic", {"path": "projects/a/handoffs/accepted/x.md", "pinned": True}),
+        (0.55, "handoff", "semantic", {"path": "projects/a/handoffs/expired/x.md"}),
+        (1.0, "note", "semantic", {"path": "notes/expired/x.md"}),
         (0.55, "session", "episodic", {"path": "_lint/x.md", "tags": ["do-not-answer-from"]}),
     ],
 )

@@ -14,6 +14,7 @@ from tests.scratch import Scratch
 from vaultd.core import frontmatter
 from vaultd.core.ids import session_id
 from vaultd.engine.ingest import Ingest, Outcome, Round, Tally
+from vaultd.engine.once import ingest_once
 from vaultd.engine.passes import Passes
 from vaultd.engine.stores import Stores
 
@@ -395,6 +396,43 @@ def test_the_older_session_of_a_client_is_the_one_that_is_replaced(scratch: Scra
     assert before in close.read_text() and '"replaced"' in close.read_text()
     later.drain()
     assert [str(name) for name in stores.inbox.sessions()] == [f"claude-code-{session_id('claude-code', after)}"]
+
+
+def test_a_quiet_session_is_closed_also_when_nothing_waits(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, end=False)
+    ingest_once(stores)
+    scratch.now += timedelta(minutes=31)
+    ingest_once(stores)
+    assert meta(pages(scratch)[0])["closed_by"] == "quiet"
+
+
+def test_a_close_that_could_not_be_delivered_is_tried_again(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, end=False)
+    passes = Passes(stores)
+    passes.drain()
+    scratch.now += timedelta(minutes=31)
+    away = stores.inbox.new.rename(stores.inbox.new.with_name("away"))
+    with pytest.raises(OSError):
+        passes.sweep()
+    away.rename(stores.inbox.new)
+    passes.sweep()
+    passes.drain()
+    assert meta(pages(scratch)[0])["closed_by"] == "quiet"
+
+
+def test_a_deleted_page_that_comes_back_stands_beside_the_later_one(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    native = scratch.session(cwd, prompts=("Look at the plugh",))
+    drain(stores)
+    [page] = pages(scratch)
+    before = page.read_bytes()
+    page.unlink()
+    scratch.session(cwd, native=native, prompts=("Now the xyzzy",))
+    drain(stores)
+    page.write_bytes(before)
+    assert len(pages(scratch)) == 2 and any("xyzzy" in path.read_text("utf-8") for path in pages(scratch))
 
 
 def test_a_folder_beside_its_pack_is_read_as_one_set(scratch: Scratch) -> None:

@@ -18,6 +18,7 @@ from vaultd.core.event import Event, Kind
 from vaultd.core.ids import Key, Sid, project_id
 from vaultd.core.project import known_project
 from vaultd.engine.projects import Project, Projects, Unsorted, Whereabouts
+from vaultd.store import gitfacts
 from vaultd.store.fs import Lock
 from vaultd.store.vault import Vault
 
@@ -619,6 +620,24 @@ def test_reading_makes_and_learns_nothing(world: World) -> None:
     assert listed is not None
     assert (listed.folder, listed.checkouts) == (made.folder, made.checkouts)
     assert projects.get("p-nothing") is None
+
+
+def test_a_git_that_hangs_is_waited_for_once_and_for_its_repository_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, other = init(world.work / "app"), init(world.work / "other", remote="git@example.org:me/other.git")
+    calls = world.tmp / "calls"
+    real = shutil.which("git")
+    script = f'#!/bin/sh\necho "$*" >>{calls}\ncase "$*" in *w/app/*) exec sleep 1000 ;; esac\nexec {real} "$@"\n'
+    write(world.tmp / "bin/git", script).chmod(0o755)
+    monkeypatch.setattr(gitfacts, "_PATIENCE_S", 1.0)
+    world.env["PATH"] = f"{world.tmp / 'bin'}:{os.environ['PATH']}"
+    for _ in range(3):
+        assert isinstance(world.projects().resolve(Whereabouts(str(app), root=str(app))), Project)
+    assert len([row for row in calls.read_text().splitlines() if "w/app/" in row]) == 1
+    found = world.at(other)
+    page = (world.vault.root / found.folder / "project.md").read_text()
+    assert "example.org/me/other" in page
 
 
 def test_many_at_once_make_one_project(world: World) -> None:

@@ -219,6 +219,13 @@ def test_not_disabled(room: Room, repo: Path, text: str) -> None:
     assert not switched_off(room, repo)
 
 
+def test_a_marker_above_the_checkout_counts_for_both(room: Room, repo: Path) -> None:
+    (room.base / ".vaultd.toml").write_text("enabled = false\n")
+    assert switched_off(room, repo / "sub")
+    _, _, marker = twin.checkout_of(os.fsencode(repo / "sub"), b"/nowhere")
+    assert marker == os.fsencode(room.base / ".vaultd.toml") and twin.switched_off(marker)
+
+
 def test_allow_list_mode(room: Room, repo: Path) -> None:
     (room.room / "allow-list").touch()
     assert switched_off(room, repo / "sub")

@@ -11,7 +11,7 @@ from vaultd.engine.projects import Project, Unsorted
 from vaultd.engine.stores import Stores, local_now, open_stores
 from vaultd.errors import UsageError
 
-__all__ = ["configured", "folder", "here", "opened", "project_here"]
+__all__ = ["configured", "folder", "here", "kept_out", "opened", "project_here"]
 
 
 def configured(args: argparse.Namespace, *, forgiving: bool = False) -> Config:
@@ -34,24 +34,31 @@ def here(stores: Stores) -> Project | None:
     return found if isinstance(found, Project) else None
 
 
-def folder(stores: Stores) -> str:
-    """What is recorded of a session in the working directory, in words."""
+def kept_out(stores: Stores) -> str:
+    """Why nothing is recorded of a session in the working directory, in words; "" when it is."""
     from vaultd.cli.hook import checkout_of, switched_off
 
-    try:
-        cwd = os.fsencode(Path.cwd())
-    except FileNotFoundError:
-        return "is gone"
     if (stores.vault.room / "paused").exists():
         return "not recorded: `vaultd pause` holds"
     if stores.config.problems:
         return "held back until the settings are mended"
+    try:
+        cwd = os.fsencode(Path.cwd())
+    except FileNotFoundError:
+        return "gone"
     _, _, marker = checkout_of(cwd, os.fsencode(stores.config.places.home))
     if switched_off(marker):
         return f"kept out by {os.fsdecode(marker)}"
     if stores.config.allow_list and not marker:
         return "kept out: `allow_list` is set, and there is no `.vaultd.toml` here or above"
-    found = stores.projects.find(os.fsdecode(cwd))
+    return ""
+
+
+def folder(stores: Stores) -> str:
+    """What is recorded of a session in the working directory, in words."""
+    if reason := kept_out(stores):
+        return reason
+    found = stores.projects.find(str(Path.cwd()))
     if isinstance(found, Unsorted):
         return f"recorded, in no project: {found.reason}"
     return "recorded; no session was here yet" if found is None else f"recorded in {found.folder}"
@@ -61,9 +68,8 @@ def project_here(stores: Stores) -> Project:
     """The project of the working directory, made when it is new. UsageError where nothing is recorded."""
     from vaultd.engine.whereabouts import Whereabouts
 
-    told = folder(stores)
-    if not told.startswith("recorded"):
-        raise UsageError(f"This folder has no project, since it is {told}.")
+    if reason := kept_out(stores):
+        raise UsageError(f"This folder has no project, since it is {reason}.")
     with stores.write_lock:
         found = stores.projects.resolve(Whereabouts(str(Path.cwd())))
     if isinstance(found, Unsorted):

@@ -34,7 +34,7 @@ _COMMANDS = {
     "N": (rf"ssh-keygen[ ]{_FAR}(?<= )-N[ ]{_VALUE}",),
     "a": (
         rf"redis-cli[ ]{_FAR}(?<= )-a[ ]{_VALUE}",
-        rf"""https?[ ]{_FAR}(?:--auth|(?<= )-a)[ =]["']?[^\s:"']{{1,64}}:{_VALUE}""",
+        rf"""https?[ ]{_FAR}(?<= )-a[ =]["']?[^\s:"']{{1,64}}:{_VALUE}""",
     ),
     "-": (
         rf"redis-cli[ ]{_FAR}--pass[ ]{_VALUE}",

@@ -1,12 +1,13 @@
 """Secrets that show by their own shape: keys of fixed form, credentials in URLs and in commands.
 
-Pure. Five modules find secrets, each giving hits in no order and perhaps overlapping; `core.sanitize` replaces them:
+Pure. Six modules find secrets, each giving hits in no order and perhaps overlapping; `core.sanitize` replaces them:
 
     secrets          shapes one pattern can tell: bearer, AKIA..., eyJ..., scheme://user:pass@host, curl -u
     secret_prefixes  keys that begin with a vendor's prefix: sk-, ghp_, xoxb-, glpat-
     secret_blocks    what has a beginning and an end: PEM blocks, paths under .ssh and its like
     secret_commands  what its place in a command gives away: redis-cli -a, IDENTIFIED BY
     assignments      what the name before it gives away: FOO_TOKEN=, X-Api-Key:, "password": (names: secret_names)
+    secret_followers what follows its name without such a sign: aws configure set aws_secret_access_key ...
 
 All take the text and `low`, which is `folded(text)`: the text in lower case, of the same length.
 

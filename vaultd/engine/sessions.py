@@ -100,11 +100,11 @@ class Sessions:
             return result
         place = self.place(name, observations)
         path = self._stores.pages.session(place.folder, name.agent, name.sid)
-        part = self._part(name, place, path, observations)
-        told = summary
-        if part is not None and any(map(typed, part)):
-            told = replace(digest(part), generation=summary.generation)
-        if told.substantive and (part is None or told is not summary):
+        part = self._part(name, place, path, observations, summary.generation)
+        told: Digest | None = summary
+        if part is not None:  # without a prompt that somebody typed there is nothing new to tell
+            told = replace(digest(part), generation=summary.generation) if any(map(typed, part)) else None
+        if told is not None and told.substantive:
             facts = self._facts(name, told, place, len(observations), whole=part is None)
             mark = "" if part is None else f"-g{told.generation}"  # the deleted page may come back
             page = path or f"{place.folder}/sessions/{told.day}-{name}{mark}.md"
@@ -123,7 +123,12 @@ class Sessions:
         return result
 
     def _part(
-        self, name: SessionName, place: Project | Unsorted, path: str | None, observations: Sequence[Observation]
+        self,
+        name: SessionName,
+        place: Project | Unsorted,
+        path: str | None,
+        observations: Sequence[Observation],
+        generation: int,
     ) -> list[Event] | None:
         """What may be told of a session whose page a person deleted: what came later. None when nobody did.
 
@@ -131,7 +136,7 @@ class Sessions:
         """
         events = [o.event for o in observations]
         if path is None:
-            return self._since_deletion(name, place, events)
+            return self._since_deletion(name, place, events, generation)
         page = self._stores.vault.read(path)
         values = frontmatter.parse(page.data).meta.values if page is not None else {}
         try:
@@ -143,7 +148,7 @@ class Sessions:
         return [event for event in events if event.at >= started]
 
     def _since_deletion(
-        self, name: SessionName, place: Project | Unsorted, events: Sequence[Event]
+        self, name: SessionName, place: Project | Unsorted, events: Sequence[Event], generation: int
     ) -> list[Event] | None:
         """What came after the page was deleted that the session must have had; None when it had none.
 
@@ -154,7 +159,7 @@ class Sessions:
         if before and digest(before).substantive:
             return [event for event in events if event.key not in packed]
         try:
-            handoff = self._handoffs.find(f"{name.sid}-g{digest(events).generation}", place.folder)
+            handoff = self._handoffs.find(f"{name.sid}-g{generation}", place.folder)
             made = datetime.fromisoformat(handoff.text("created"))
         except (NotFoundError, ValueError):
             return None

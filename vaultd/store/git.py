@@ -35,6 +35,7 @@ __all__ = [
     "Ensured",
     "Failed",
     "GitState",
+    "Hung",
     "Nothing",
     "Outcome",
     "Repo",
@@ -168,6 +169,23 @@ def _content(file: IO[bytes]) -> bytes:
     return file.read()
 
 
+class Hung:
+    """Remembers that git did not answer: then none is asked for half a minute, so that nobody waits again and again."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def note(self, ran: Ran) -> None:
+        """Take note of how a run ended."""
+        if ran.late:
+            self._until = time.monotonic() + _HUNG_S
+
+    @property
+    def lately(self) -> bool:
+        """Whether git did not answer a moment ago."""
+        return time.monotonic() < self._until
+
+
 class Repo:
     """The repository whose top is the vault's root.
 
@@ -188,7 +206,7 @@ class Repo:
         self._environ = {**environ, "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}  # noqa: PTH120 - text path
         self._timeout = timeout
         self._now = now
-        self._hung_until = 0.0
+        self._hung = Hung()
         self._tree = WorkTree(top, self._git)
         self._committer = Committer(self._tree, patience, now)
 
@@ -198,7 +216,7 @@ class Repo:
 
     def state(self) -> GitState:
         """How the repository stands; `blocked` holds for `commit` too. Takes no lock."""
-        if self._hangs:
+        if self._hung.lately:
             return GitState(True, _HANGS)
         place = self._tree.place()
         if place is None:
@@ -211,11 +229,11 @@ class Repo:
 
     def head(self) -> str | None:
         """The last commit; None before the first one or without a repository."""
-        return None if self._hangs else self._tree.head()
+        return None if self._hung.lately else self._tree.head()
 
     def head_time(self) -> str | None:
         """When the last commit was made, RFC 3339 with offset; None before the first one."""
-        if self._hangs:
+        if self._hung.lately:
             return None
         ran = self._git("show", "-s", "--no-show-signature", "--format=%cI", "HEAD")
         return ran.out.decode("ascii").strip() if ran.ok else None
@@ -225,7 +243,7 @@ class Repo:
 
         Empty when git cannot tell; `state` says why.
         """
-        if self._hangs:
+        if self._hung.lately:
             return []
         status = self._tree.status() if self._tree.place() is not None else None
         changes = status.changes if isinstance(status, Status) else ()
@@ -237,7 +255,7 @@ class Repo:
 
     def tracked(self) -> tuple[int, int]:
         """How many pages (`*.md`) git knows, and how many files in all, pictures and hidden ones left out."""
-        if self._hangs:
+        if self._hung.lately:
             return 0, 0
         ran = self._git("ls-files", "-z")
         names = [n for n in ran.out.split(b"\0") if n and not n.startswith(b".") and not n.lower().endswith(_ATTACHED)]
@@ -245,26 +263,20 @@ class Repo:
 
     def tracked_count(self) -> int:
         """How many pages (`*.md`) git knows; 0 when it cannot tell."""
-        if self._hangs:
+        if self._hung.lately:
             return 0
         ran = self._git("ls-files", "-z")
         return sum(name.endswith(b".md") for name in ran.out.split(b"\0")) if ran.ok else 0
 
     def commit(self, paths: Iterable[str], message: Clean) -> Outcome:
         """Commit exactly these paths as they lie in the work tree; see `gitcommit.Committer.commit`."""
-        if self._hangs:
+        if self._hung.lately:
             return Failed(_HANGS)
         return self._committer.commit(paths, message)
-
-    @property
-    def _hangs(self) -> bool:
-        """Whether git did not answer a moment ago: then it is not asked, nobody must wait for it again and again."""
-        return time.monotonic() < self._hung_until
 
     def _git(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
         seconds = self._timeout * patience
         top = self._tree.root
         ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
-        if ran.late:
-            self._hung_until = time.monotonic() + _HUNG_S
+        self._hung.note(ran)
         return ran

@@ -8,22 +8,22 @@ certain commits are there.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vaultd.core.project import GitFacts
 from vaultd.store import gitdir
-from vaultd.store.git import run
+from vaultd.store.git import Hung, run
 from vaultd.store.gitanswers import Ran
 from vaultd.store.places import real_folder
 
 __all__ = ["facts", "held_commits", "orphaned", "root_commit"]
 
 _PATIENCE_S = 10.0  # seconds for one answer: on a machine that is busy git is slow, and no answer is another identity
-_HUNG_S = 60.0
-"""After a git that did not answer, for so long none is asked: whoever waits for the answer holds up all events."""
-_hung_until = [0.0]
+_hung: dict[tuple[str, str], Hung] = {}
+"""By git folder and question whether git hung on it: waiting for an answer holds up all events. One dead disk is not
+all of them, and a history too long to walk says nothing of the settings.
+"""
 
 _WANTED = r"^(remote\..*\.url|core\.(bare|worktree))$"
 
@@ -74,7 +74,7 @@ def root_commit(found: GitFacts, environ: Mapping[str, str]) -> str:
         return ""
     for folder in dict.fromkeys((found.common, found.gitdir)):
         args = [f"--git-dir={folder}", "rev-list", "--max-parents=0", "--first-parent", "HEAD"]
-        ran = _ask(args, environ, _PATIENCE_S)
+        ran = _ask((folder, "history"), args, environ)
         if ran.ok and ran.out:
             return ran.out.split()[-1].decode("ascii")
     return ""
@@ -86,24 +86,24 @@ def held_commits(found: GitFacts, commits: Iterable[str], environ: Mapping[str, 
     if not wanted:
         return frozenset()
     lines = "\n".join(wanted).encode() + b"\n"
-    ran = _ask([f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, _PATIENCE_S, lines)
+    ran = _ask((found.common, "objects"), [f"--git-dir={found.common}", "cat-file", "--batch-check"], environ, lines)
     return frozenset(line.split()[0] for line in ran.out.decode("ascii", "replace").splitlines() if " commit " in line)
 
 
-def _ask(args: list[str], environ: Mapping[str, str], seconds: float, stdin: bytes = b"") -> Ran:
-    """Run git, unless one hung a moment ago."""
-    if time.monotonic() < _hung_until[0]:
+def _ask(about: tuple[str, str], args: list[str], environ: Mapping[str, str], stdin: bytes = b"") -> Ran:
+    """Run git, unless it hung on this folder and question a moment ago."""
+    hung = _hung.setdefault(about, Hung())
+    if hung.lately:
         return Ran(-1, b"", "git did not answer a moment ago", late=True)
-    ran = run(args, environ, cwd="/", stdin=stdin, timeout=seconds)
-    if ran.late:
-        _hung_until[0] = time.monotonic() + _HUNG_S
+    ran = run(args, environ, cwd="/", stdin=stdin, timeout=_PATIENCE_S)
+    hung.note(ran)
     return ran
 
 
 def _config(common: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The few settings that matter; the first address of a remote. OSError when they cannot be read."""
     args = ["config", "--file", f"{common}/config", "-z", "--get-regexp", _WANTED]
-    ran = _ask(args, environ, _PATIENCE_S)
+    ran = _ask((common, "settings"), args, environ)
     if not ran.ok and ran.code != 1:
         raise OSError(f"{common}/config cannot be read: {ran.err.strip()[:200]}")
     values: dict[str, str] = {}

@@ -34,7 +34,7 @@ def is_root(folder: str) -> bool:
 def is_marked(folder: str) -> bool:
     """Whether a marker lies in a folder or above it; true also of one that is gone, which can tell no more."""
     real = real_folder(folder)
-    return not real or any((each / MARKER).exists() for each in (Path(real), *Path(real).parents))
+    return not real or next(marker_files([real, *map(str, Path(real).parents)]), None) is not None
 
 
 def marker_files(folders: Iterable[str]) -> Iterator[tuple[str, bytes]]:
