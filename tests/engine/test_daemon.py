@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scratch import ZONE, Scratch, git
+from tests.scratch import ROOT, ZONE, Scratch, git
 from tests.waiting import until
 from vaultd.core import frontmatter
 from vaultd.core.event import Process
@@ -116,6 +116,26 @@ def test_many_at_once_give_one_daemon(scratch: Scratch) -> None:
         assert serving(scratch) == [process.pid]
     finally:
         scratch.run("down")
+
+
+def test_up_leaves_no_attempt_of_its_own_behind(scratch: Scratch) -> None:
+    scratch.init()
+    gate = scratch.base / "gate"
+    os.mkfifo(gate)
+    wait = f"import sys\nif 'serve' in sys.orig_argv:\n    open({str(gate)!r}).read()\n"
+    (scratch.base / "slow").mkdir()
+    (scratch.base / "slow/sitecustomize.py").write_text(wait)
+    slow = Scratch(scratch.base, extra={"PYTHONPATH": f"{scratch.base / 'slow'}:{ROOT}"})
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(slow.run, "up")
+        until(lambda: serving(scratch))
+        try:
+            assert scratch.run("up").returncode == 0
+            gate.write_text("go")
+            assert late.result().returncode == 0
+            assert serving(scratch) == [daemon(scratch).pid]
+        finally:
+            scratch.run("down")
 
 
 def test_an_end_is_prepared_committed_and_found(running: Scratch) -> None:
