@@ -175,9 +175,9 @@ class Hung:
     def __init__(self) -> None:
         self._until = 0.0
 
-    def note(self, ran: Ran) -> None:
-        """Take note of how a run ended."""
-        if ran.late:
+    def note(self, late: bool) -> None:
+        """Take note of whether a run had to be stopped."""
+        if late:
             self._until = time.monotonic() + _HUNG_S
 
     @property
@@ -278,5 +278,5 @@ class Repo:
         seconds = self._timeout * patience
         top = self._tree.root
         ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
-        self._hung.note(ran)
+        self._hung.note(ran.late)
         return ran

@@ -96,7 +96,7 @@ def _ask(about: tuple[str, str], args: list[str], environ: Mapping[str, str], st
     if hung.lately:
         return Ran(-1, b"", "git did not answer a moment ago", late=True)
     ran = run(args, environ, cwd="/", stdin=stdin, timeout=_PATIENCE_S)
-    hung.note(ran)
+    hung.note(ran.late)
     return ran
 
 
