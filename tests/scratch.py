@@ -57,6 +57,7 @@ class Scratch:
             "HOME": str(self.home),
             "VAULTD_VAULT": str(self.vault),
             "VAULTD_HOST": "testhost",
+            "VAULTD_HTTP": "off",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
             "PYTHONPATH": str(ROOT),

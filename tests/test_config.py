@@ -155,10 +155,27 @@ def test_defaults_are_those_of_the_table(tmp_path: Path) -> None:
         "capture.allow_list": config.allow_list,
         "sanitize.extra_patterns": list(config.rules.extra),
         "sanitize.allow": list(config.rules.allow),
+        "daemon.watch": config.watch,
         "daemon.autostart": config.autostart,
         "git.commit_edits": config.commit_edits,
+        "http.bind": config.bind,
+        "http.hosts": list(config.hosts),
     }
     assert found == {key: info.default for key, info in KEYS.items()}
+
+
+def test_a_vault_that_came_from_elsewhere_opens_no_port(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"http\.bind. counts only in this machine's settings"):
+        settings(tmp_path, vault='[http]\nbind = "0.0.0.0:80"\n')
+
+
+def test_the_socket_has_a_place_whose_path_is_short_enough(tmp_path: Path) -> None:
+    long = "/" + "x" * 120
+    own = places({"HOME": "/home/p", "XDG_RUNTIME_DIR": "/run/user/7", "TMPDIR": "/scratch"})
+    far = places({"HOME": "/home/p", "XDG_RUNTIME_DIR": long, "TMPDIR": long})
+    name = own.index(tmp_path).parent.name + ".sock"
+    assert own.socket(tmp_path) == Path("/run/user/7/vaultd") / name
+    assert far.socket(tmp_path) == Path(f"/tmp/vaultd-{os.getuid()}") / name
 
 
 def test_every_key_does_something(tmp_path: Path) -> None:

@@ -49,10 +49,16 @@ KEYS: Mapping[str, KeyInfo] = {
     "capture.allow_list": KeyInfo(bool, False, "record only in folders that have a `.vaultd.toml`, and below them"),
     "sanitize.extra_patterns": KeyInfo(list, [], "regular expressions whose matches become [REDACTED] too"),
     "sanitize.allow": KeyInfo(list, [], "texts that are never redacted"),
+    "daemon.watch": KeyInfo(bool, True, "see edits at once; without, a scan of the vault sees them within seconds"),
     "daemon.autostart": KeyInfo(bool, True, "a session's end starts one ingest pass when no daemon runs"),
     "git.commit_edits": KeyInfo(bool, True, "commit a person's edits after a quiet minute"),
+    "http.bind": KeyInfo(str, "127.0.0.1:7426", "where the daemon listens besides its socket; `off` for nowhere"),
+    "http.hosts": KeyInfo(list, [], "names that clients may call it by; needed for an address that is not loopback"),
 }
 """Every key that may stand in a configuration file."""
+
+_MACHINE = ("http.",)
+"""Keys that count only in this machine's file: a vault that came by sync or clone must not open a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Places:
     data: Path
     state: Path
     cache: Path
+    runtime: tuple[Path, ...] = ()
 
     @property
     def pointer(self) -> Path:
@@ -85,10 +92,28 @@ class Places:
         """Where events wait while the vault is away."""
         return self.state / "spool"
 
+    @property
+    def token(self) -> Path:
+        """What a client over TCP must know: one line, its owner's alone."""
+        return self.config / "token"
+
     def index(self, vault: Path) -> Path:
-        """The index folder of a vault: 16 hex digits of sha256 of its real path."""
-        real = os.path.realpath(vault)
-        return self.cache / hashlib.sha256(os.fsencode(real)).hexdigest()[:16] / "index"
+        """The index folder of a vault."""
+        return self.cache / _short(vault) / "index"
+
+    def socket(self, vault: Path) -> Path:
+        """The daemon's socket, for local clients: the first place whose path is short enough for one."""
+        paths = [folder / f"{_short(vault)}.sock" for folder in self.runtime]
+        return next((path for path in paths if len(os.fsencode(path)) <= _SOCKET_BYTES), paths[-1])
+
+
+_SOCKET_BYTES = 107
+"""The longest path of a socket (sun_path, without its final zero)."""
+
+
+def _short(vault: Path) -> str:
+    """Sixteen hex digits of sha256 of a vault's real path."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(vault))).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +133,11 @@ class Config:
     ignore_paths: tuple[str, ...] = ()
     allow_list: bool = False
     rules: Rules = field(default_factory=Rules)
+    watch: bool = True
     autostart: bool = True
     commit_edits: bool = True
+    bind: str = "off"
+    hosts: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     read: tuple[int, int] = field(default=(0, 0), compare=False)
 
@@ -137,7 +165,17 @@ def places(environ: Mapping[str, str]) -> Places:
         data=base / ".local/share/vaultd",
         state=under("XDG_STATE_HOME", ".local/state"),
         cache=under("XDG_CACHE_HOME", ".cache"),
+        runtime=_runtime(environ),
     )
+
+
+def _runtime(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Folders for the socket: the session's runtime folder, else one of the user's own in the temp folder."""
+    own = environ.get("XDG_RUNTIME_DIR", "").strip()
+    temp = environ.get("TMPDIR", "").strip()
+    user = f"vaultd-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
+    temps = [Path(temp) / user] if temp.startswith("/") else []
+    return (*([Path(own) / "vaultd"] if own.startswith("/") else []), *temps, Path("/tmp") / user)
 
 
 def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -> Config:
@@ -154,7 +192,7 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
     problems: list[str] = []
     read = _times(where, root)  # before they are read: a change in between is noticed
     for path in (where.settings, root / "vaultd.toml"):
-        for key, value in _read(path, problems).items():
+        for key, value in _read(path, problems, own=path == where.settings).items():
             before = values.get(key)
             values[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
     if problems and not forgiving:
@@ -169,8 +207,11 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
         ignore_paths=tuple(_at_home(pattern, where) for pattern in _texts(values, "capture.ignore_paths")),
         allow_list=bool(values.get("capture.allow_list", False)),
         rules=Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow")),
+        watch=bool(values.get("daemon.watch", True)),
         autostart=bool(values.get("daemon.autostart", True)),
         commit_edits=bool(values.get("git.commit_edits", True)),
+        bind=env.get("VAULTD_HTTP", "").strip() or str(values.get("http.bind", KEYS["http.bind"].default)),
+        hosts=_texts(values, "http.hosts"),
         problems=tuple(problems),
         read=read,
     )
@@ -217,8 +258,8 @@ def _own_command() -> str:
     return str(beside) if beside.exists() else "vaultd"
 
 
-def _read(path: Path, problems: list[str]) -> dict[str, object]:
-    """The known keys of one file, flat (`section.key`); problems are added to the list."""
+def _read(path: Path, problems: list[str], *, own: bool) -> dict[str, object]:
+    """The known keys of one file, flat (`section.key`); problems are added to the list. `own`: this machine's file."""
     try:
         tables = tomllib.loads(path.read_text("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
@@ -234,10 +275,15 @@ def _read(path: Path, problems: list[str]) -> dict[str, object]:
         for name, value in table.items():
             key = f"{section}.{name}"
             flaws = _flaws(key, value)
+            if not flaws and not own and key.startswith(_MACHINE):
+                flaws = [f"`{key}` counts only in this machine's settings; move it there"]
             problems.extend(f"{path}: {flaw}" for flaw in flaws)
             if not flaws:
                 found[key] = value
     return found
+
+
+_SHAPES = {list: "a list of texts", bool: "true or false", str: "a text"}
 
 
 def _flaws(key: str, value: object) -> list[str]:
@@ -246,7 +292,7 @@ def _flaws(key: str, value: object) -> list[str]:
     if info is None:
         return [f"unknown key `{key}`; known are {', '.join(KEYS)}"]
     if type(value) is not info.type or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-        return [f"`{key}` must be {'a list of texts' if info.type is list else 'true or false'}"]
+        return [f"`{key}` must be {_SHAPES[info.type]}"]
     entries = [str(entry) for entry in value] if isinstance(value, list) else []
     if any(not entry.strip() for entry in entries):
         return [f"`{key}` has a blank entry"]

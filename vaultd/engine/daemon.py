@@ -1,6 +1,6 @@
 """The daemon: one process that keeps a vault's memory current. A convenience: everything it does, commands do too.
 
-Three loops, so that none waits for another:
+Three loops, so that none waits for another, and companions (what answers clients) beside them:
 
     events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
     index     the vault is scanned every few seconds, and at once after pages were written
@@ -18,20 +18,21 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from vaultd import __version__
 from vaultd.config import load, settings_state
 from vaultd.engine.history import History
+from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import own_process, told_process
-from vaultd.engine.reconcile import Reconcile, open_index
+from vaultd.engine.reconcile import Reconcile
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
-from vaultd.store.index import Index
 
-__all__ = ["Daemon"]
+__all__ = ["Companion", "Daemon"]
 
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
@@ -47,6 +48,16 @@ _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried agai
 log = logging.getLogger("vaultd")
 
 
+class Companion(Protocol):
+    """Something that lives and ends with the daemon, on threads of its own."""
+
+    def start(self) -> Mapping[str, str]:
+        """Begin; what `daemon.json` shall tell of it (names of its own)."""
+
+    def stop(self) -> None:
+        """End within two seconds; nothing when it never began."""
+
+
 class Daemon:
     """Runs until `stop()` is called or a signal handler calls it."""
 
@@ -55,12 +66,12 @@ class Daemon:
         self._stopping = threading.Event()
         self._written: set[str] = set()
         self._guard = threading.Lock()
-        self._scan_now = threading.Event()
+        self.live = Live(stores)
+        self._told: dict[str, str] = {}
         self._scan_every = _SCAN_S
         self._offers_due = threading.Event()
         self._edited = threading.Event()
         self._edits_at = 0.0
-        self._index: Index | None = None
         self._passes = Passes(stores)
         self._lock = stores.daemon_lock
         self._here_at = time.monotonic()
@@ -78,9 +89,9 @@ class Daemon:
         """End the loops; `run` returns soon after. `for_good`: whatever settings changed, it is not started anew."""
         self._ended = self._ended or for_good
         self._stopping.set()
-        self._scan_now.set()
+        self.live.woken.set()
 
-    def run(self, ready: Callable[[], None] | None = None) -> None:
+    def run(self, ready: Callable[[], None] | None = None, companions: Sequence[Companion] = ()) -> None:
         """Hold the daemon's lock and work until stopped. HeldError when another daemon has it."""
         lock = self._lock
         patience = 2 * _AWAY_S  # for the daemon of a vault that was moved here, which is about to end
@@ -93,6 +104,10 @@ class Daemon:
             self._stopping.wait(_LOOK_S)
         try:
             self._announce()
+            for companion in companions:
+                self._told.update(companion.start())
+            if self._told:
+                self._announce()
             threads = [
                 threading.Thread(target=self._index_loop, name="index"),
                 threading.Thread(target=self._history_loop, name="history"),
@@ -102,6 +117,8 @@ class Daemon:
             if ready is not None:
                 ready()
             self._events()
+            for companion in companions:
+                companion.stop()
             for thread in threads:
                 thread.join()
             if not self._history.trouble:
@@ -116,7 +133,7 @@ class Daemon:
         """Write `daemon.json`, each field on a line of its own for the hook's shell builtins."""
         me = own_process(self._stores.boot)
         told = {"vaultd-daemon": 1, "pid": me.pid, "start": me.start, "boot": me.boot, "version": __version__}
-        text = json.dumps({**told, "vault": str(self._stores.vault.root)}, indent=2, ensure_ascii=False)
+        text = json.dumps({**told, **self._told, "vault": str(self._stores.vault.root)}, indent=2, ensure_ascii=False)
         fs.write_private(self._stores.vault.room / "daemon.json", (text + "\n").encode("utf-8", "surrogateescape"))
 
     def _events(self) -> None:
@@ -192,11 +209,11 @@ class Daemon:
         if written:
             with self._guard:
                 self._written |= written
-            self._scan_now.set()
+            self.live.touched(written)
 
     def _index_step(self) -> None:
         """One pass of the index loop. The index stays open: opening it reads all of it."""
-        index = self._index = self._index or open_index(self._stores)
+        index = self.live.index
         before = time.thread_time()
         reconcile = Reconcile(self._stores, index)
         behind = reconcile.behind()
@@ -238,11 +255,10 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._attempt(self._index_step)
-                self._scan_now.wait(self._scan_every)
-                self._scan_now.clear()
+                self.live.woken.wait(self._scan_every)
+                self.live.woken.clear()
         finally:
-            if self._index is not None:
-                self._index.close()
+            self.live.close()
 
     def _history_loop(self) -> None:
         """The history loop."""
