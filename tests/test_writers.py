@@ -252,7 +252,7 @@ PLAIN: Mapping[str, Mapping[str, str]] = {
     },
     "gitcommit": {"paths": "paths of pages that are there"},
     "git": {
-        "paths": "paths of pages that are there",
+        **dict.fromkeys(["path", "paths"], "paths of pages that are there"),
         **dict.fromkeys(["args", "environ", "environ{}", "cwd", "stdin"], "what the modules of git say to git"),
     },
 }

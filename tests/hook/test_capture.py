@@ -11,7 +11,7 @@ import pytest
 
 from tests.hook.room import HOOK, START, Room, folder_with_git
 from tests.waiting import until
-from vaultd.cli import hook as twin
+from vaultd.store import surroundings
 
 MIB = 1024 * 1024
 
@@ -210,7 +210,7 @@ def test_disabled_by_the_nearest_marker(room: Room, repo: Path, text: str) -> No
 @pytest.mark.parametrize(("text", "off"), [*((text, True) for text in OFF), *((text, False) for text in ON)])
 def test_the_twin_says_the_same(tmp_path: Path, text: str, off: bool) -> None:
     (tmp_path / ".vaultd.toml").write_bytes(text.encode())
-    assert twin.switched_off(os.fsencode(tmp_path / ".vaultd.toml")) is off
+    assert surroundings.switched_off(os.fsencode(tmp_path / ".vaultd.toml")) is off
 
 
 @pytest.mark.parametrize("text", ON)
@@ -222,8 +222,8 @@ def test_not_disabled(room: Room, repo: Path, text: str) -> None:
 def test_a_marker_above_the_checkout_counts_for_both(room: Room, repo: Path) -> None:
     (room.base / ".vaultd.toml").write_text("enabled = false\n")
     assert switched_off(room, repo / "sub")
-    _, _, marker = twin.checkout_of(os.fsencode(repo / "sub"), b"/nowhere")
-    assert marker == os.fsencode(room.base / ".vaultd.toml") and twin.switched_off(marker)
+    _, _, marker = surroundings.checkout_of(os.fsencode(repo / "sub"), b"/nowhere")
+    assert marker == os.fsencode(room.base / ".vaultd.toml") and surroundings.switched_off(marker)
 
 
 def test_allow_list_mode(room: Room, repo: Path) -> None:

@@ -17,12 +17,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-__all__ = ["checkout_of", "run_hook", "switched_off"]
+__all__ = ["run_hook"]
 
 _LIMIT = 8 * 1024 * 1024  # bytes of a payload that are kept
 _LOOK = 4096  # bytes of a payload that are looked at for a claim
-_ENABLED = re.compile(rb"\s*enabled(?=[=:\s])[^=:]*[=:]", re.IGNORECASE)
-_TRUE = re.compile(rb"[^=:]*[=:]\s*true(?:[\s#]|\Z)")
 _SOURCE = re.compile(rb'"source"\s*:\s*"(?:compact|clear)"')
 
 
@@ -39,6 +37,7 @@ def run_hook(argv: list[str]) -> int:
 def _run(agent: str, event: str) -> None:
     """Everything the hook does, in its order."""
     from vaultd.config import current_environment, places, vault_path
+    from vaultd.store.surroundings import checkout_of, switched_off
 
     payload = sys.stdin.buffer.read(_LIMIT)
     while sys.stdin.buffer.read(1 << 20):
@@ -60,45 +59,6 @@ def _run(agent: str, event: str) -> None:
     _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload, mark if handoff else None)
     if not away and (drain == "drain" or not (room / "outbox/map").is_dir()):
         _drain(room, environ)
-
-
-def checkout_of(cwd: bytes, home: bytes) -> tuple[bytes, bytes, bytes]:
-    """The nearest folder upwards with .git or .vaultd.toml; the first line of the nearest .git that is a file; the
-    nearest .vaultd.toml. The home folder is no checkout, though its marker counts.
-    """
-    root = checkout = marker = b""
-    folder = cwd.rstrip(b"/")
-    while folder:
-        at_home = _same(folder, home)
-        if not marker and os.path.exists(folder + b"/.vaultd.toml"):  # noqa: PTH110  # bytes paths
-            marker = folder + b"/.vaultd.toml"
-            root = root or (b"" if at_home else folder)
-        if not checkout and not at_home and os.path.exists(folder + b"/.git"):  # noqa: PTH110  # bytes paths
-            checkout = folder
-            root = root or folder
-        folder = folder.rpartition(b"/")[0]
-    gitfile = b""
-    if checkout and os.path.isfile(checkout + b"/.git"):  # noqa: PTH113  # bytes paths
-        with open(checkout + b"/.git", "rb") as file:
-            gitfile = file.read(4096).split(b"\n", 1)[0]
-    return root, gitfile, marker
-
-
-def _same(folder: bytes, other: bytes) -> bool:
-    """Whether two paths lead to one folder."""
-    try:
-        return os.path.samefile(folder, other)  # noqa: PTH121  # bytes paths
-    except OSError:
-        return False
-
-
-def switched_off(marker: bytes) -> bool:
-    """Whether the marker file has a line `enabled = ...` that does not say true."""
-    if not marker:
-        return False
-    with open(marker, "rb") as file:
-        rows = file.read(65536).split(b"\n")
-    return any(_ENABLED.match(row) and not _TRUE.match(row) for row in rows)
 
 
 def _first_line(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from vaultd.config import Config, load
@@ -36,22 +35,12 @@ def here(stores: Stores) -> Project | None:
 
 def kept_out(stores: Stores) -> str:
     """Why nothing is recorded of a session in the working directory, in words; "" when it is."""
-    from vaultd.cli.hook import checkout_of, switched_off
+    from vaultd.engine import kept
 
-    if (stores.vault.room / "paused").exists():
-        return "not recorded: `vaultd pause` holds"
-    if stores.config.problems:
-        return "held back until the settings are mended"
     try:
-        cwd = os.fsencode(Path.cwd())
+        return kept.kept_out(stores, str(Path.cwd()))
     except FileNotFoundError:
         return "gone"
-    _, _, marker = checkout_of(cwd, os.fsencode(stores.config.places.home))
-    if switched_off(marker):
-        return f"kept out by {os.fsdecode(marker)}"
-    if stores.config.allow_list and not marker:
-        return "kept out: `allow_list` is set, and there is no `.vaultd.toml` here or above"
-    return ""
 
 
 def folder(stores: Stores) -> str:

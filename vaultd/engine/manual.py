@@ -28,12 +28,16 @@ def begin(
     next_steps: Sequence[str],
     questions: Sequence[str],
     files: Sequence[str],
+    *,
+    shared: bool = False,
 ) -> str:
     """Leave a handoff for the next session anywhere in a project; its id."""
     if not summary.strip():
         raise UsageError("Say in a sentence what the next session must know.")
     identity = "m-" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
-    facts = HandoffFacts(id=identity, project=project.id, subdir="", now=stores.clock(), provisional=False)
+    facts = HandoffFacts(
+        id=identity, project=project.id, subdir="", now=stores.clock(), provisional=False, shared=shared
+    )
     text = redact(manual_page(facts, summary, questions, next_steps, files), stores.config.rules)
     path = f"{project.folder}/handoffs/open/{identity}.md"
     with stores.write_lock:

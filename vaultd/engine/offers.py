@@ -110,6 +110,25 @@ class Offers:
                 offered.add((checkout, subdir))
         return offered
 
+    def ranked(self, project: Project) -> list[Entry]:
+        """The open handoffs of a project, the one that would be offered first in front."""
+        entries = list(self._handoffs.entries(project.folder, "open"))
+        candidates = [c for e in entries if (c := self._candidate(e, _NOTHING)) is not None]
+        best = [c.entry for c in sorted(candidates, key=lambda c: c.rank, reverse=True)]
+        return [*best, *(entry for entry in entries if entry not in best)]
+
+    def best(self, project: Project) -> Entry | None:
+        """The handoff that a session which starts where `project` stands now would be given; None for none."""
+        entries = self._handoffs.entries(project.folder, "open")
+        now = self._stores.clock().timestamp()
+        ready = [
+            c
+            for e in entries
+            if (c := self._candidate(e, _NOTHING)) and c.owner == "0" and c.not_before <= now
+            if _eligible(e, project.subdir)
+        ]
+        return max(ready, key=lambda c: c.rank).entry if ready else None
+
     def _offer(self, candidate: _Candidate) -> Offer | None:
         """The claim and the prepared texts of a handoff; None when its page is gone."""
         entry, vault = candidate.entry, self._stores.vault

@@ -15,7 +15,7 @@ from vaultd.engine.stores import Stores
 from vaultd.errors import NotFoundError, UsageError
 from vaultd.store.index import Found, Index
 
-__all__ = ["Answer", "Hit", "Recent", "find_page", "recent", "search"]
+__all__ = ["Answer", "Hit", "Recent", "answer", "find_page", "recent", "search"]
 
 _WAIT_PAGES = 500
 """Pages that a search brings into the index by itself before it answers; more are left to the daemon and counted."""
@@ -88,16 +88,16 @@ def search(
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-        answer = _answer(stores, index, query, limit, project, where or {})
+        told = answer(stores, index, query, limit, project, where or {})
         if index.doubt:  # it turned out damaged while it was read
             reconcile.run(reconcile.behind(), progress)
-            answer = _answer(stores, index, query, limit, project, where or {})
-        return replace(answer, pending=reconcile.behind().count + len(stores.inbox.pending()))
+            told = answer(stores, index, query, limit, project, where or {})
+        return replace(told, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()
 
 
-def _answer(
+def answer(
     stores: Stores, index: Index, query: str, limit: int, project: str | None, where: Mapping[str, str]
 ) -> Answer:
     """The hits of all scopes that a query has."""

@@ -249,6 +249,10 @@ class Repo:
         changes = status.changes if isinstance(status, Status) else ()
         return [change for change in changes if not change.path.startswith(".vaultd/")]
 
+    def holds(self, path: str) -> bool:
+        """Whether the last commit has a file under this path."""
+        return self._git("cat-file", "-e", f"HEAD:./{path}").ok
+
     def staged(self) -> set[str]:
         """Paths that the person has in the index and not committed yet; empty when git cannot tell."""
         return {change.path for change in self.changed() if change.staged}

@@ -97,6 +97,7 @@ class Known:
     project: str
     kind: str
     unparsable: bool = False
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def record(doc: IndexDoc) -> dict[str, object]:
 def known(page: Mapping[str, Any]) -> Known:
     """The state of a page, from its record."""
     inode, mtime_ns, size, revision = page["state"]
-    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"])
+    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"], page["pinned"])
 
 
 def found(page: Mapping[str, Any], match: float) -> Found:
