@@ -1,0 +1,58 @@
+"""`memory_read_session_observations`: what was recorded of a session, event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vaultd.mcp.tool import NUMBER, TEXT, TEXTS, Answer, Call, Tool
+from vaultd.mcp.wording import past, place, safe, shown
+
+__all__ = ["TOOL"]
+
+
+def _run(call: Call) -> Answer:
+    offset = call.number("offset", 0)
+    reply = call.service.observations(
+        call.scope,
+        call.text("session_id"),
+        limit=call.number("limit", 50),
+        offset=offset,
+        newest_first=call.values.get("order") == "desc",
+        kinds=call.texts("kinds"),
+        text=call.text("q"),
+        most=call.number("body_max_chars", 4000),
+    )
+    found = reply["observations"]
+    which = f"{offset + 1}-{offset + len(found)} of {reply['total']}" if found else f"none of {reply['total']}"
+    head = f"{place(reply)}: session {shown(reply['session'])} of {shown(reply['agent'])}, observations {which}."
+    return Answer(past(head, map(_line, found)), safe(reply))
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    """One observation; what follows its first line stands further in."""
+    ok = one.get("ok")
+    parts = [one["kind"], one.get("tool"), "failed" if ok is False else "", one.get("command"), *one.get("files", ())]
+    head = f"- {one['at']} {' · '.join(str(part)[:500] for part in parts if part)}"
+    body = str(one.get("text") or "").strip()
+    return "\n    ".join([head, *body.splitlines()])
+
+
+TOOL = Tool(
+    name="memory_read_session_observations",
+    title="What was recorded of a session",
+    description="Read what was recorded of a session: prompts, tool calls, results. q filters by text.",
+    run=_run,
+    arguments={
+        "session_id": TEXT,
+        "limit": {**NUMBER, "description": "1-200, default 50"},
+        "offset": NUMBER,
+        "order": {"type": "string", "enum": ["asc", "desc"]},
+        "kinds": TEXTS,
+        "q": TEXT,
+        "body_max_chars": NUMBER,
+    },
+    required=("session_id",),
+    aliases={"session": "session_id", "id": "session_id", "query": "q", "search": "q", "n": "limit"},
+    reads=True,
+)
