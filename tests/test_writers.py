@@ -164,12 +164,27 @@ def test_every_way_to_write_is_seen(code: str) -> None:
 def test_the_log_holds_no_secret() -> None:
     secret = "ghp_" + "a1B2" * 9
     try:
-        raise ValueError(f"not a time: {secret} ACME-12")
-    except ValueError:
+        raise PermissionError(13, f"no: {secret} ACME-12")
+    except PermissionError:
         record = logging.LogRecord("vaultd", logging.ERROR, __file__, 1, "a fault: %s", (secret,), sys.exc_info())
     text = CleanLines(Rules.compile(["ACME-\\d+"])).format(record)
     assert secret not in text and "ACME" not in text
-    assert "ERROR a fault: [REDACTED]" in text and "ValueError: not a time: [REDACTED] [REDACTED]" in text
+    assert "ERROR a fault: [REDACTED]" in text and "PermissionError: [Errno 13] no: [REDACTED] [REDACTED]" in text
+
+
+def test_the_log_holds_nothing_that_was_said() -> None:
+    try:
+        int("the words of a prompt")
+    except ValueError:
+        raised = sys.exc_info()
+    lines = CleanLines(Rules())
+    ours = lines.format(logging.LogRecord("vaultd", logging.ERROR, __file__, 7, "a fault in a step", None, raised))
+    theirs = lines.format(
+        logging.LogRecord("mcp.server", logging.WARNING, __file__, 7, "bad: %s", ("the words of a prompt",), raised)
+    )
+    assert "prompt" not in ours + theirs
+    assert "a fault in a step" in ours and "ValueError" in ours and "test_writers.py" in ours
+    assert "mcp.server (test_writers, line 7)" in theirs
 
 
 ONLY_FROM = {

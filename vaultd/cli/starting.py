@@ -29,7 +29,7 @@ def start_daemon(stores: Stores) -> tuple[Process, bool]:
     log = stores.vault.room / "daemon.log"
     with open(log, "ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve"],
+            [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve", "--log", str(log)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

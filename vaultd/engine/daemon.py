@@ -43,6 +43,7 @@ _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
 _EDITING_S = 10.0  # this often
 _TIDY_S = 30.0
 _AWAY_S = 3.0  # a vault that is away for so long is gone; `vaultd up` starts a daemon when it is back
+_END_S = 3.0  # of the five seconds within which it ends when told to
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
 log = logging.getLogger("vaultd")
@@ -97,10 +98,10 @@ class Daemon:
         patience = 2 * _AWAY_S  # for the daemon of a vault that was moved here, which is about to end
         while not lock.acquire(blocking=False):
             patience -= _LOOK_S
-            if told_process(self._stores.vault.room) is not None or patience < 0:
-                raise HeldError(
-                    "A daemon runs for this vault already. `vaultd status` shows it, `vaultd down` stops it."
-                )
+            other = told_process(self._stores.vault.room)
+            if other is not None or patience < 0:
+                who = f" (pid {other.pid})" if other is not None else ""
+                raise HeldError(f"A daemon{who} serves {self._stores.vault.root} already. `vaultd down` stops it.")
             self._stopping.wait(_LOOK_S)
         try:
             self._announce()
@@ -108,9 +109,10 @@ class Daemon:
                 self._told.update(companion.start())
             if self._told:
                 self._announce()
+            # Daemon threads: work that does not end in time is left as after a kill, for the next start.
             threads = [
-                threading.Thread(target=self._index_loop, name="index"),
-                threading.Thread(target=self._history_loop, name="history"),
+                threading.Thread(target=self._index_loop, name="index", daemon=True),
+                threading.Thread(target=self._history_loop, name="history", daemon=True),
             ]
             for thread in threads:
                 thread.start()
@@ -119,15 +121,22 @@ class Daemon:
             self._events()
             for companion in companions:
                 companion.stop()
-            for thread in threads:
-                thread.join()
-            if not self._history.trouble:
-                self._attempt(self._commit)
+            self._conclude(threads)
         finally:
             told = told_process(self._stores.vault.room)
             if told is not None and told.pid == os.getpid() and not self.changed_settings:
                 fs.remove(self._stores.vault.room / "daemon.json")
             lock.release()
+
+    def _conclude(self, threads: Sequence[threading.Thread]) -> None:
+        """Let the loops end and commit what was written, for a few seconds at most: nothing waits for git."""
+        deadline = time.monotonic() + _END_S
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if all(not thread.is_alive() for thread in threads) and not self._history.trouble:
+            last = threading.Thread(target=self._attempt, args=(self._commit,), name="last commit", daemon=True)
+            last.start()
+            last.join(max(0.0, deadline - time.monotonic()))
 
     def _announce(self) -> None:
         """Write `daemon.json`, each field on a line of its own for the hook's shell builtins."""
@@ -274,7 +283,7 @@ class Daemon:
         try:
             step()
             return True
-        except (OSError, VaultdError, ValueError) as error:
+        except (OSError, VaultdError) as error:
             self._passes.trouble(f"{getattr(step, '__name__', 'step')}: {error}")
         except Exception:  # a fault of ours in one loop must not stop capture
             log.exception("a fault in %s", getattr(step, "__name__", "a step"))

@@ -13,7 +13,7 @@ from vaultd.core.event import parse_delivery
 from vaultd.core.ids import KEY, Key
 from vaultd.core.sanitize import line
 from vaultd.engine.handoffs import Handoffs
-from vaultd.engine.history import History
+from vaultd.engine.history import History, is_ours
 from vaultd.engine.ingest import BATCH, ROUND, Ingest, Outcome, Round, Tally
 from vaultd.engine.offers import Offers, event_map
 from vaultd.engine.stores import Stores
@@ -79,17 +79,19 @@ class Passes:
                     break
                 some = keys[start : start + ROUND]
                 tried.update(some)
-                whole.add(self._round(some, partial(_advance, progress, start, len(keys))))
+                whole.add(self._round(some, stop, partial(_advance, progress, start, len(keys))))
             self.sweep()
         self.postponed = whole.outcomes[Outcome.POSTPONED] > 0
         self._tell(whole.troubles)
         return whole
 
-    def _round(self, keys: Sequence[str], advance: Callable[[int], None]) -> Tally:
-        """One round of events; the write lock is free between its batches."""
+    def _round(self, keys: Sequence[str], stop: Callable[[], bool], advance: Callable[[int], None]) -> Tally:
+        """One round of events; the write lock is free between its batches. Once `stop` says so no more are begun."""
         current = Round()
         try:
             for start in range(0, len(keys), BATCH):
+                if stop():
+                    break
                 batch = keys[start : start + BATCH]
                 with self._stores.write_lock:
                     self._ingest.take(batch, current)
@@ -165,6 +167,9 @@ class Passes:
             return f"session: {sessions[0]}" + (f" and {len(sessions) - 1} more" if len(sessions) > 1 else "")
         if any("/handoffs/" in p for p in written):
             return "handoffs"
+        pages = sorted(Path(p).stem for p in written if p.endswith(".md") and not is_ours(p))
+        if pages:
+            return f"page: {pages[0]}" + (f" and {len(pages) - 1} more" if len(pages) > 1 else "")
         return "project pages"
 
     def offer(self) -> None:

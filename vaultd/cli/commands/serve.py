@@ -12,7 +12,8 @@ HELP = "run the daemon in the foreground"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
+    """Arguments."""
+    parser.add_argument("--log", metavar="FILE", help="log to this file, begun anew when it is full, not to the screen")
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -20,13 +21,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     import os
     import signal
     import sys
+    from pathlib import Path
 
     from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
     from vaultd.engine.daemon import Daemon
 
     stores = opened(args)
-    start_log(stores.config.rules)
+    start_log(stores.config.rules, Path(args.log) if args.log else None)
     daemon = Daemon(stores)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: daemon.stop(for_good=True))
@@ -34,5 +36,5 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if daemon.changed_settings:
         # The same process with the settings as they are now.
         command = [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve"]
-        os.execve(sys.executable, command, dict(stores.config.environ))
+        os.execve(sys.executable, command + (["--log", args.log] if args.log else []), dict(stores.config.environ))
     return 0
