@@ -37,6 +37,7 @@ COMMANDS: tuple[str, ...] = (
     "resume",
     "accept-deletions",
     "demo",
+    "mcp",
     "hook",
 )
 """All commands, in the order of `vaultd --help`: what a person needs first comes first."""

@@ -9,13 +9,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vaultd.core.event import Process
-from vaultd.engine.processes import alive, daemon_process
-from vaultd.engine.stores import Stores
+from vaultd.engine.processes import alive, daemon_process, told_process
 from vaultd.errors import HeldError, VaultdError
 
-__all__ = ["start_daemon", "stop_daemon"]
+if TYPE_CHECKING:
+    from vaultd.engine.stores import Stores
+
+__all__ = ["start_at", "start_daemon", "stop_daemon"]
 
 _START_S = 15.0
 _STOP_S = 20.0
@@ -23,30 +28,36 @@ _STOP_S = 20.0
 
 def start_daemon(stores: Stores) -> tuple[Process, bool]:
     """The running daemon, and whether it was started now. VaultdError with the end of its log when none comes up."""
-    running = daemon_process(stores)
+    return start_at(stores.vault.root, stores.config.environ)
+
+
+def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
+    """The same for the vault in a folder; a new daemon gets this environment, and a session of its own."""
+    room = root / ".vaultd"
+    running = told_process(room)
     if running is not None:
         return running, False
-    log = stores.vault.room / "daemon.log"
+    log = room / "daemon.log"
     with open(log, "ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve", "--log", str(log)],
+            [sys.executable, "-P", "-m", "vaultd", "--vault", str(root), "serve", "--log", str(log)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             cwd="/",
-            env=dict(stores.config.environ),
+            env=dict(environ),
             start_new_session=True,
         )
     deadline, pause = time.monotonic() + _START_S, threading.Event()
     while time.monotonic() < deadline:
-        running = daemon_process(stores)
+        running = told_process(room)
         if running is not None:
             if running.pid != child.pid:
                 # Another one was quicker. Ours is about to see that and end: nobody shall find it later.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(_START_S)
             return running, running.pid == child.pid
-        if child.poll() is not None and daemon_process(stores) is None:
+        if child.poll() is not None and told_process(room) is None:
             break
         pause.wait(0.05)
     tail = log.read_text("utf-8", "replace").strip().splitlines()[-3:]
