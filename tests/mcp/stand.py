@@ -9,6 +9,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import uvicorn
 
@@ -22,7 +23,7 @@ from vaultd.mcp.application import McpApplication
 class Served:
     """A companion that serves MCP at a socket."""
 
-    def __init__(self, service: LocalService, path: str) -> None:
+    def __init__(self, service: Any, path: str) -> None:
         self._application = McpApplication(service)
         self._server = uvicorn.Server(uvicorn.Config(self._application, uds=path, lifespan="off", log_level="error"))
         self._path = path
@@ -46,7 +47,12 @@ def main(path: str) -> None:
     stores = open_stores(load(), local_now)
     daemon = Daemon(stores)
     service = LocalService(lambda: open_stores(load(), local_now), daemon.live, lambda _: None)
-    threading.Thread(target=lambda: (sys.stdin.read(), daemon.stop()), daemon=True).start()
+
+    def end() -> None:
+        sys.stdin.read()
+        daemon.stop()
+
+    threading.Thread(target=end, daemon=True).start()
     daemon.run(companions=[Served(service, path)])
 
 

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "handoffs",
     "finalize-session",
     "install-hooks",
+    "install-mcp",
     "uninstall",
     "init",
     "serve",
