@@ -16,6 +16,9 @@ __all__ = ["TomlError", "with_table", "without_table"]
 Values: TypeAlias = Mapping[str, str | Sequence[str]]
 
 _HEADER = re.compile(r"[ \t]*\[{1,2}[^\[\]]+\]{1,2}[ \t]*(?:#.*)?\r?\n?\Z")
+_SPAN = re.compile(
+    r"""#[^\n]*|(?P<long>\"\"\"(?:[^\\]|\\.)*?\"{3,5}|'''.*?'{3,5})|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""", re.DOTALL
+)
 
 
 class TomlError(ValueError):
@@ -45,7 +48,7 @@ def without_table(text: str, path: Sequence[str]) -> str:
     before = _loaded(text)
     if _at(before, path) is None:
         return text
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     kept: list[str] = []
     place = 0
     while place < len(lines):
@@ -65,7 +68,7 @@ def without_table(text: str, path: Sequence[str]) -> str:
 
 def _changed(text: str, path: Sequence[str], values: Values) -> str:
     """The text with other values for keys of a table, each on the line where it stands."""
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     start = next((n for n, line in enumerate(lines) if _is_header(line, path)), None)
     if start is None:
         raise TomlError(f"{'.'.join(path)} is written in a form that is not edited")
@@ -79,6 +82,20 @@ def _changed(text: str, path: Sequence[str], values: Values) -> str:
             newline = "\r\n" if lines[start].endswith("\r\n") else "\n"
             lines.insert(start + 1, f"{key} = {_value(value)}{newline}")
     return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The text in lines; one that ends within a text of several lines goes on with the next."""
+    inside: set[int] = set()
+    for found in _SPAN.finditer(text):
+        if found["long"]:
+            inside.update(range(*found.span()))
+    lines: list[str] = []
+    start = 0
+    for end in (place + 1 for place, char in enumerate(text) if char == "\n" and place not in inside):
+        lines.append(text[start:end])
+        start = end
+    return [*lines, text[start:]] if start < len(text) else lines
 
 
 def _end(lines: Sequence[str], start: int) -> int:

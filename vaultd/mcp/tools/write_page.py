@@ -35,8 +35,8 @@ TOOL = Tool(
     name="memory_write_page",
     title="Write a page",
     description=(
-        "Keep knowledge as a Markdown page; replaces the body of a page that exists. No secrets: they are redacted. "
-        "scope global: for all projects."
+        "Keep knowledge as a Markdown page; replaces the body of one that exists (git keeps it). "
+        "Secrets are redacted. scope global: for all projects."
     ),
     run=_run,
     arguments={
@@ -50,6 +50,5 @@ TOOL = Tool(
     },
     required=("path", "body"),
     aliases={"page": "path", "content": "body", "text": "body", "markdown": "body"},
-    destroys=True,
-    repeats=True,
+    repeats=True,  # and destroys nothing: what a page said before is in git by then
 )
