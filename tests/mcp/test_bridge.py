@@ -161,7 +161,7 @@ def test_many_calls_at_once_are_answered_whole_line_by_line(world: tuple[Scratch
     with bridge(*world) as made:
         made.begin()
         for ident in range(100, 140):
-            call = {"name": "memory_status" if ident % 2 else "memory_recent", "arguments": {}}
+            call: dict[str, object] = {"name": "memory_status" if ident % 2 else "memory_recent", "arguments": {}}
             made.say({"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": call})
         assert {made.hear()["id"] for _ in range(40)} == set(range(100, 140))
 
@@ -274,7 +274,7 @@ class FlakyDaemon:
     def __init__(self, path: Path, steps: list[str]) -> None:
         import socket
 
-        self.steps, self.asked = steps, 0
+        self.steps, self.asked, self.left = steps, 0, False
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(path))
         self._listening.listen()
@@ -302,6 +302,10 @@ class FlakyDaemon:
         self.asked += 1
         step = self.steps.pop(0) if self.steps else "answer"
         if step == "drop":
+            return
+        if step == "hang":
+            link.settimeout(None)  # type: ignore[attr-defined]  # a socket
+            self.left = link.recv(1) == b""  # type: ignore[attr-defined]  # a socket
             return
         result = {"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": {"content": [], "isError": False}}
         told = b"no JSON" if step == "garbage" else json.dumps(result).encode()
@@ -355,3 +359,31 @@ def test_an_answer_that_is_none_is_an_error(scratch: Scratch, flaky: FlakyDaemon
     with bridge(scratch, scratch.base) as made:
         told = made.call("memory_query", query="x")
         assert told["isError"] and "HTTP 200" in text_of(told)
+
+
+def test_a_call_that_is_cancelled_is_not_answered_and_the_daemon_is_let_go(
+    scratch: Scratch, flaky: FlakyDaemon
+) -> None:
+    flaky.steps = ["hang", "answer"]
+    with bridge(scratch, scratch.base) as made:
+        made.begin()
+        call: dict[str, object] = {"name": "memory_query", "arguments": {"query": "x"}}
+        made.say({"jsonrpc": "2.0", "id": "gone", "method": "tools/call", "params": call})
+        until(lambda: flaky.asked == 1)
+        made.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "gone"}})
+        until(lambda: flaky.left)
+        assert not made.call("memory_query", query="x")["isError"]
+    assert flaky.asked == 2
+
+
+def test_a_call_at_work_does_not_keep_it_when_the_client_is_gone(scratch: Scratch, flaky: FlakyDaemon) -> None:
+    flaky.steps = ["hang"]
+    made = Bridge(scratch, scratch.base)
+    call: dict[str, object] = {"name": "memory_query", "arguments": {"query": "x"}}
+    made.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    until(lambda: flaky.asked == 1)
+    for stream in (made.process.stdin, made.process.stdout, made.process.stderr):
+        assert stream is not None
+        stream.close()
+    assert made.process.wait(10) == 0
+    until(lambda: flaky.left)

@@ -54,7 +54,7 @@ class Bridge:
         writer.start()
         self._read()
         deadline = time.monotonic() + _LAST_S
-        while self._tasks and time.monotonic() < deadline and not self._deserted():
+        while self._tasks and time.monotonic() < deadline and not self._deserted() and not self._unheard():
             self._closed.wait(0.02)
         self._answers.put(None)
         while writer.is_alive() and time.monotonic() < deadline and not self._deserted():
@@ -84,6 +84,12 @@ class Bridge:
     def _deserted(self) -> bool:
         """Whether the client is gone, though somebody may hold its end of our input."""
         return self._closed.is_set() or os.getppid() != self._parent
+
+    def _unheard(self) -> bool:
+        """Whether nobody reads what we answer."""
+        watch = select.poll()
+        watch.register(self._out, 0)
+        return bool(watch.poll(0))
 
     def _take(self, said: Message | Batch | None) -> None:
         """Answer what a line said, now or when the daemon has."""
