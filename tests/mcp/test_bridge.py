@@ -387,3 +387,27 @@ def test_a_call_at_work_does_not_keep_it_when_the_client_is_gone(scratch: Scratc
         stream.close()
     assert made.process.wait(10) == 0
     until(lambda: flaky.left)
+
+
+def test_ends_that_do_not_block_lose_nothing(scratch: Scratch) -> None:
+    reading, outward = os.pipe()
+    inward, saying = os.pipe()
+    for end in (inward, outward):
+        os.set_blocking(end, False)
+    process = subprocess.Popen(COMMAND, cwd=scratch.base, env=scratch.environ, stdin=inward, stdout=outward)
+    for end in (inward, outward):
+        os.close(end)
+    asked = 200  # lists of tools: more than a pipe holds
+    line = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+
+    def say() -> None:
+        with open(saying, "wb") as said:
+            said.write(line * asked)
+
+    writer = threading.Thread(target=say)
+    writer.start()
+    with open(reading, "rb") as answers:
+        said = answers.read()
+    writer.join()
+    assert process.wait(20) == 0
+    assert [json.loads(row)["id"] for row in said.splitlines()] == [1] * asked

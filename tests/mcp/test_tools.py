@@ -269,3 +269,13 @@ def test_names_that_are_not_utf8_can_be_told() -> None:
     service.answers["recent"] = {"project": "shop", "pages": [{**ROW, "path": "projects/shop/\udcff.md"}]}
     outcome = ask(service, "memory_recent")
     assert json.dumps(outcome.data, ensure_ascii=False).encode() and outcome.text.encode()
+
+
+def test_what_does_not_fit_into_one_answer_is_asked_for_by_offset() -> None:
+    service = FakeService()
+    one = {**ANSWERS["observations"]["observations"][0], "text": "x" * 10_000}
+    service.answers["observations"] = {**ANSWERS["observations"], "total": 50, "observations": [one] * 50}
+    outcome = ask(service, "memory_read_session_observations", session_id="s")
+    assert len(outcome.data["observations"]) == 6 and "1-6 of 50" in outcome.text
+    service.answers["observations"]["observations"] = [{**one, "text": "x" * 100_000}]
+    assert len(ask(service, "memory_read_session_observations", session_id="s").data["observations"]) == 1

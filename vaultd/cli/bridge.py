@@ -75,7 +75,10 @@ class Bridge:
             if self._out in ready:
                 return  # nobody reads our answers
             if self._in in ready:
-                data = os.read(self._in, 1 << 16)
+                try:
+                    data = os.read(self._in, 1 << 16)
+                except BlockingIOError:
+                    continue
                 for line in self._lines.feed(data) if data else self._lines.rest():
                     self._take(line if isinstance(line, Fault) else read(line))
                 if not data:
@@ -181,7 +184,10 @@ class Bridge:
         with contextlib.suppress(OSError):
             while (data := self._answers.get()) is not None:
                 while data:
-                    data = data[os.write(self._out, data) :]
+                    try:
+                        data = data[os.write(self._out, data) :]
+                    except BlockingIOError:  # the client made its end so, which may be ours too
+                        select.select([], [self._out], [], _WATCH_S)
         self._closed.set()
 
 

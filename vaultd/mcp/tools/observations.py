@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vaultd.mcp.tool import NUMBER, TEXT, TEXTS, Answer, Call, Tool
 from vaultd.mcp.wording import past, place, safe, shown
 
 __all__ = ["TOOL"]
+
+_MOST_CHARS = 64 * 1024
 
 
 def _run(call: Call) -> Answer:
@@ -23,10 +26,21 @@ def _run(call: Call) -> Answer:
         text=call.text("q"),
         most=call.number("body_max_chars", 4000),
     )
-    found = reply["observations"]
+    found = _fitting(reply["observations"])
+    reply = {**reply, "observations": found}
     which = f"{offset + 1}-{offset + len(found)} of {reply['total']}" if found else f"none of {reply['total']}"
     head = f"{place(reply)}: session {shown(reply['session'])} of {shown(reply['agent'])}, observations {which}."
     return Answer(past(head, map(_line, found)), safe(reply))
+
+
+def _fitting(observations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """As many from the first on as one answer can hold; one is always given. The rest is asked for by `offset`."""
+    room = _MOST_CHARS
+    for number, one in enumerate(observations):
+        room -= len(json.dumps(one))
+        if room < 0 and number:
+            return list(observations[:number])
+    return list(observations)
 
 
 def _line(one: Mapping[str, Any]) -> str:

@@ -12,11 +12,8 @@ def _run(call: Call) -> Answer:
     everywhere = call.flag("global")
     reply = call.service.query(call.scope, call.text("query"), limit=call.number("limit", 10), everywhere=everywhere)
     hits = reply["hits"]
-    head = (
-        f"{place(reply, everywhere=everywhere)}: {len(hits)} hits."
-        if hits
-        else (f"{place(reply, everywhere=everywhere)}: no page answers this.")
-    )
+    found = f"{len(hits)} {'hit' if len(hits) == 1 else 'hits'}." if hits else "no page answers this."
+    head = f"{place(reply, everywhere=everywhere)}: {found}"
     if reply["pending"]:
         head += f" {reply['pending']} new events and pages are not searchable yet."
     lines = rows(hits)
