@@ -135,3 +135,12 @@ def test_what_cannot_be_edited_is_refused_with_the_lines_to_paste(scratch: Scrat
     done = scratch.run("install-mcp", "--client", "codex", "--apply")
     assert done.returncode == 6 and "[mcp_servers.vaultd]" in done.stderr
     assert scratch.run("install-mcp", "--client", "nobody").returncode == 2
+
+
+def test_what_a_client_noted_about_our_entry_goes_with_it_and_the_very_bytes_are_back(scratch: Scratch) -> None:
+    before = furnish(scratch, "codex")
+    install(scratch, "codex", "--apply")
+    path = file(scratch, "codex")
+    path.write_text(path.read_text() + '\n[mcp_servers.vaultd.tools.memory_query]\napproval_mode = "approve"\n')
+    scratch.run("uninstall", "--apply", check=True)
+    assert path.read_bytes() == before, "also the last line, which nothing ended"
