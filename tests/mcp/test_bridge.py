@@ -223,9 +223,10 @@ def test_it_ends_with_its_parent_though_another_process_holds_its_input(world: t
             os.close(end)
 
 
-def test_many_clients_that_come_and_go_leave_no_process(world: tuple[Scratch, Path]) -> None:
+@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_many_clients_that_come_and_go_leave_no_process(world: tuple[Scratch, Path], rounds: int) -> None:
     pids = []
-    for round_ in range(5):
+    for round_ in range(rounds):
         made = [Bridge(*world) for _ in range(5)]
         for one in made:
             one.begin()
@@ -233,7 +234,7 @@ def test_many_clients_that_come_and_go_leave_no_process(world: tuple[Scratch, Pa
             if round_ == 0:
                 assert not one.call("memory_recent")["isError"]
         assert [one.close() for one in made] == [0] * 5
-    assert len(pids) == 25 and not [pid for pid in pids if alive(pid)]
+    assert len(pids) == 5 * rounds and not [pid for pid in pids if alive(pid)]
 
 
 def test_without_a_vault_the_handshake_works_and_calls_say_how_to_make_one(scratch: Scratch) -> None:

@@ -52,7 +52,13 @@ def running(scratch: Scratch) -> Process:
 def test_the_first_client_starts_a_daemon_that_outlives_it(cold: Scratch, capsys: pytest.CaptureFixture[str]) -> None:
     checkout = cold.checkout()
     begun = time.perf_counter()
-    environ = {**cold.environ, "OF_THE_CLIENT": "1", "TMPDIR": str(cold.base), "VAULTD_RUN_ID": "x"}
+    environ = {
+        **cold.environ,
+        "CODEX_HOME": "/elsewhere",
+        "OF_THE_CLIENT": "1",
+        "TMPDIR": str(cold.base),
+        "VAULTD_RUN_ID": "x",
+    }
     with bridge(cold, checkout, environ) as made:
         made.begin()
         assert not made.call("memory_query", query="x")["isError"]
@@ -62,7 +68,7 @@ def test_the_first_client_starts_a_daemon_that_outlives_it(cold: Scratch, capsys
     pid = running(cold).pid
     assert os.getsid(pid) == pid, "a session of its own"
     names = {row.partition(b"=")[0] for row in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")}
-    assert b"HOME" in names and not names & {b"OF_THE_CLIENT", b"TMPDIR", b"VAULTD_RUN_ID"}
+    assert {b"HOME", b"CODEX_HOME"} <= names and not names & {b"OF_THE_CLIENT", b"TMPDIR", b"VAULTD_RUN_ID"}
     assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
     with bridge(cold, checkout) as made:
         assert not made.call("memory_recent")["isError"]

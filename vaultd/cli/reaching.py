@@ -30,11 +30,17 @@ _SOCKET_GONE = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTDIR, errno
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
-    """What of a client's environment a daemon needs: it outlives the client and serves others."""
+    """What of a client's environment a daemon needs: it outlives the client and serves others.
+
+    That is where this person's things are, agents' folders among them, and no more.
+    """
+    from vaultd.agents import load_agents
+
+    kept = _KEPT | {agent.config.folder_env for agent in load_agents().values()}
     return {
         name: value
         for name, value in environ.items()
-        if name in _KEPT or name.startswith("LC_") or (name.startswith("VAULTD_") and name not in _OF_ONE_SESSION)
+        if name in kept or name.startswith("LC_") or (name.startswith("VAULTD_") and name not in _OF_ONE_SESSION)
     }
 
 
