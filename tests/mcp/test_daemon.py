@@ -103,6 +103,7 @@ def test_a_daemon_that_was_killed_is_started_again_by_the_next_call(cold: Scratc
         assert running(cold).pid != first.pid
 
 
+@pytest.mark.slow
 def test_a_daemon_that_takes_new_settings_is_waited_for(cold: Scratch) -> None:
     with bridge(cold, cold.base) as made:
         made.begin()
