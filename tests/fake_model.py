@@ -18,6 +18,7 @@ A scenario says what the "model" answers:
 
 An entry is one of `{"text": ...}`, `{"shell": CMD}` and `{"write": {"path", "content"}}` (the client's own tool,
 whatever its name), `{"patch": TEXT}` (Codex's `apply_patch`), `{"tool": NAME, "input": {...}}` (exactly that tool),
+`{"mcp": NAME, "server": SERVER, "input": {...}}` (a tool of an MCP server, as the client calls it),
 `{"calls": [entry, ...]}` (several in one answer). All but `tool` also work in Codex's code mode, where they are called
 from the JavaScript of its one tool. An entry may carry `say` (text before the call), `delay` (seconds before
 answering), `status` (answer with that HTTP error), `usage` (`{"input": tokens, "output": tokens}`, to force a
@@ -82,6 +83,8 @@ def _code_mode(turn: Json, code: Tool) -> Call:
     """The call as JavaScript for the one tool of Codex's code mode."""
     if "shell" in turn:
         script = f"tools.exec_command({json.dumps({'cmd': turn['shell']})})"
+    elif "mcp" in turn:
+        script = f"tools.mcp__{turn['server']}__{turn['mcp']}({json.dumps(turn.get('input') or {})})"
     else:
         script = f"tools.apply_patch({json.dumps(_patch(turn))})"
     return Call("exec", f"text(await {script})", "custom", code.namespace)
@@ -107,6 +110,10 @@ def _call(turn: Json, tools: list[Tool]) -> Call | str:
         if tool is None:
             return "[fake model: no file-writing tool offered]"
         return Call(tool.name, _patch(turn), tool.kind, None)
+    if "mcp" in turn:
+        name = f"mcp__{turn['server']}__{turn['mcp']}"
+        found = _find(tools, (name, turn["mcp"]))
+        return _made(found, turn.get("input") or {}) if found else f"[fake model: no tool {name} offered]"
     tool = _find(tools, (turn["tool"],)) or Tool(turn["tool"])
     given = turn.get("input", {})
     return _made(tool, given) if isinstance(given, dict) else Call(tool.name, given, "custom", tool.namespace)

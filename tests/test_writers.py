@@ -68,7 +68,8 @@ WRITERS = {
     "engine/install.py refresh_hook": "the hook as shipped",
     "engine/foreign.py apply": "an agent's configuration with our entries: the person's file, no store",
     "engine/foreign.py _copy": "an agent's configuration as it was, beside it",
-    "cli/starting.py start_daemon": "the daemon's log, each line through the sanitiser",
+    "cli/starting.py _start": "the daemon's log, each line through the sanitiser",
+    "cli/reaching.py _unwritable": "a file without a name or a byte",
     "cli/demo.py Demo._open": "a scratch home with the hook as shipped",
     # raw events on their way in: what lies in inbox/new goes through the sanitiser when it is taken in
     "engine/lifecycle.py deliver_close": "an event of our own, raw like any other",

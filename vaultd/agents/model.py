@@ -24,6 +24,7 @@ __all__ = [
     "Errors",
     "EventSpec",
     "Fields",
+    "McpFile",
     "Noise",
     "Switch",
     "ToolSpec",
@@ -120,6 +121,21 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, slots=True)
+class McpFile:
+    """Where an agent's MCP servers are configured.
+
+    `folder` is relative to the home folder; the agent's `folder_env` replaces it as it does the one of its hooks.
+    `path` leads to the map of servers, `entry` is what one holds besides `command` and `args`.
+    """
+
+    folder: str
+    file: str
+    format: str
+    path: tuple[str, ...]
+    entry: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Trust:
     """How an agent records that a person trusted a hook; no style means that it asks nobody."""
 
@@ -206,6 +222,7 @@ class Agent:
     transcripts: Transcripts
     trust: Trust
     errors: Errors
+    mcp: McpFile
 
     def tool(self, name: str) -> ToolSpec:
         """The entry of a native tool name; of family `other` when there is none."""

@@ -20,6 +20,7 @@ from vaultd.agents.model import (
     Errors,
     EventSpec,
     Fields,
+    McpFile,
     Noise,
     Switch,
     ToolSpec,
@@ -60,6 +61,7 @@ def parse_agent(table: Mapping[str, Any]) -> Agent:
         transcripts=_transcripts(table["transcripts"]),
         trust=_trust(table.get("trust", {})),
         errors=_errors(table.get("errors", {})),
+        mcp=_mcp(table["mcp"]),
     )
 
 
@@ -90,6 +92,14 @@ def _config(table: Mapping[str, Any]) -> ConfigFile:
     for switch in config.switches:
         _one_of("config.switches.format", switch.format, FORMATS)
     return config
+
+
+def _mcp(table: Mapping[str, Any]) -> McpFile:
+    found = McpFile(**_ready(McpFile, table))
+    _one_of("mcp.format", found.format, FORMATS)
+    if found.entry.keys() & {"command", "args"} or not found.path:
+        raise ValueError("mcp: an entry's command and args are not told here, and its path is not empty")
+    return found
 
 
 def _tool(table: Mapping[str, Any]) -> ToolSpec:

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "handoffs",
     "finalize-session",
     "install-hooks",
+    "install-mcp",
     "uninstall",
     "init",
     "serve",
@@ -37,6 +38,7 @@ COMMANDS: tuple[str, ...] = (
     "resume",
     "accept-deletions",
     "demo",
+    "mcp",
     "hook",
 )
 """All commands, in the order of `vaultd --help`: what a person needs first comes first."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vaultd.core.event import Process
-from vaultd.engine.processes import alive, daemon_process
-from vaultd.engine.stores import Stores
+from vaultd.engine.processes import alive, by_pid, daemon_process, told_process
 from vaultd.errors import HeldError, VaultdError
 
-__all__ = ["start_daemon", "stop_daemon"]
+if TYPE_CHECKING:
+    from vaultd.engine.stores import Stores
+
+__all__ = ["start_at", "start_daemon", "stop_daemon"]
 
 _START_S = 15.0
 _STOP_S = 20.0
@@ -23,34 +27,62 @@ _STOP_S = 20.0
 
 def start_daemon(stores: Stores) -> tuple[Process, bool]:
     """The running daemon, and whether it was started now. VaultdError with the end of its log when none comes up."""
-    running = daemon_process(stores)
+    return start_at(stores.vault.root, stores.config.environ)
+
+
+def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
+    """The same for the vault in a folder; a new daemon gets this environment, and is nobody's child."""
+    room = root / ".vaultd"
+    running = told_process(room)
     if running is not None:
         return running, False
-    log = stores.vault.room / "daemon.log"
-    with open(log, "ab") as out:
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve", "--log", str(log)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            cwd="/",
-            env=dict(stores.config.environ),
-            start_new_session=True,
-        )
+    log = room / "daemon.log"
+    started = _start(
+        [sys.executable, "-P", "-m", "vaultd", "--vault", str(root), "serve", "--log", str(log)], environ, log
+    )
     deadline, pause = time.monotonic() + _START_S, threading.Event()
     while time.monotonic() < deadline:
-        running = daemon_process(stores)
+        running = told_process(room)
         if running is not None:
-            if running.pid != child.pid:
-                # Another one was quicker. Ours is about to see that and end: nobody shall find it later.
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_START_S)
-            return running, running.pid == child.pid
-        if child.poll() is not None and daemon_process(stores) is None:
+            # Where another one was quicker ours is about to see that and end: nobody shall find it later.
+            while running.pid != started.pid and alive(started) and time.monotonic() < deadline:
+                pause.wait(0.02)
+            return running, running.pid == started.pid
+        if not alive(started) and told_process(room) is None:
             break
-        pause.wait(0.05)
+        pause.wait(0.02)
     tail = log.read_text("utf-8", "replace").strip().splitlines()[-3:]
     raise VaultdError(f"The daemon did not start. The end of {log}:\n  " + "\n  ".join(tail))
+
+
+_DETACHED = """
+import os, sys
+pid = os.fork()
+if pid:
+    print(pid, flush=True)
+else:
+    os.setsid()
+    os.dup2(2, 1)
+    os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Starts a command in a session of its own, as nobody's child: a client that ends whatever it started, and what that
+started, does not find it.
+"""
+
+
+def _start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Process:
+    """Start a command, its output added to a log."""
+    with open(log, "ab") as out:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _DETACHED, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=out,
+            cwd="/",
+            env=dict(environ),
+            check=True,
+        )
+    return by_pid(int(done.stdout))
 
 
 def stop_daemon(stores: Stores) -> int:

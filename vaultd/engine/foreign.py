@@ -20,7 +20,7 @@ from vaultd.engine.installed import Installed, Row
 from vaultd.errors import ConflictError, RefusedError
 from vaultd.store import fs
 
-__all__ = ["FileChange", "Plan", "apply", "config_path", "permissions", "read_foreign", "why_managed"]
+__all__ = ["FileChange", "Plan", "apply", "config_path", "mcp_path", "permissions", "read_foreign", "why_managed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,17 @@ class Plan:
 
 def config_path(agent: Agent, places: Places, environ: Mapping[str, str], file: str = "") -> Path:
     """A file in an agent's configuration folder, by default the one with the hooks. A blank variable is none."""
+    return _folder(agent, places, environ, agent.config.folder) / (file or agent.config.file)
+
+
+def mcp_path(agent: Agent, places: Places, environ: Mapping[str, str]) -> Path:
+    """The file with an agent's MCP servers."""
+    return _folder(agent, places, environ, agent.mcp.folder) / agent.mcp.file
+
+
+def _folder(agent: Agent, places: Places, environ: Mapping[str, str], usual: str) -> Path:
     moved = environ.get(agent.config.folder_env, "").strip() if agent.config.folder_env else ""
-    folder = Path(os.path.abspath(moved)) if moved else places.home / agent.config.folder  # noqa: PTH100  # keeps links
-    return folder / (file or agent.config.file)
+    return Path(os.path.abspath(moved)) if moved else places.home / usual  # noqa: PTH100  # keeps links
 
 
 def read_foreign(path: Path) -> bytes | None:

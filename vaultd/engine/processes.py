@@ -12,7 +12,7 @@ from vaultd.core.event import Process
 if TYPE_CHECKING:
     from vaultd.engine.stores import Stores
 
-__all__ = ["alive", "boot_id", "daemon_process", "own_process", "told_process"]
+__all__ = ["alive", "boot_id", "by_pid", "daemon_process", "own_process", "told_process"]
 
 
 def boot_id() -> str:
@@ -35,9 +35,16 @@ def alive(process: Process) -> bool:
 
 def own_process(boot: str) -> Process:
     """This process."""
-    stat = Path("/proc/self/stat")
-    start = int(stat.read_bytes().rpartition(b")")[2].split()[19]) if stat.exists() else 0
-    return Process(os.getpid(), start, boot)
+    return by_pid(os.getpid(), boot)
+
+
+def by_pid(pid: int, boot: str = "") -> Process:
+    """The process that has a pid now; one that never lived when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return Process(pid, 0, boot)
+    return Process(pid, int(stat.rpartition(b")")[2].split()[19]), boot)
 
 
 def told_process(room: Path) -> Process | None:

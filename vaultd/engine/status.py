@@ -12,6 +12,7 @@ from vaultd import __version__
 from vaultd.core.session import digest
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
+from vaultd.engine.mcpwiring import mcp_problem
 from vaultd.engine.processes import daemon_process
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.seen import Seen
@@ -174,4 +175,6 @@ def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:
         if is_wired(agent, config.places, config.environ):
             found = check(agent, config.places, config.environ, now, seen.read().get(agent.id, {}))
             problems.extend(f"{agent.title}: {p.text}. {p.mend}" for p in found)
+        if problem := mcp_problem(agent, config.places, config.environ):
+            problems.append(problem)
     return problems

@@ -14,8 +14,18 @@ from vaultd.agents import Agent
 from vaultd.agents.hookfile import entries, later_groups, removed
 from vaultd.agents.jsontext import JsonError
 from vaultd.config import Places
-from vaultd.engine.foreign import FileChange, Plan, apply, config_path, permissions, read_foreign, why_managed
+from vaultd.engine.foreign import (
+    FileChange,
+    Plan,
+    apply,
+    config_path,
+    mcp_path,
+    permissions,
+    read_foreign,
+    why_managed,
+)
 from vaultd.engine.installed import Installed
+from vaultd.engine.mcpwiring import mcp_removal, record_name
 from vaultd.errors import RefusedError
 
 __all__ = ["apply", "uninstall_plan"]
@@ -35,11 +45,19 @@ def uninstall_plan(
     notes: list[str] = []
     for agent in agents:
         own = [row for row in record.rows if row.agent == agent.id]
-        rows += own
-        for path in dict.fromkeys([config_path(agent, places, environ), *(Path(row.file) for row in own)]):
-            change = _taken_out(agent, path, record, notes)
-            if change is not None:
-                changes.append(change)
+        servers = [row for row in record.rows if row.agent == record_name(agent)]
+        rows += [*own, *servers]
+        found = [
+            *(
+                _taken_out(agent, path, record, notes)
+                for path in dict.fromkeys([config_path(agent, places, environ), *(Path(row.file) for row in own)])
+            ),
+            *(
+                mcp_removal(agent, path, record)
+                for path in dict.fromkeys([mcp_path(agent, places, environ), *(Path(row.file) for row in servers)])
+            ),
+        ]
+        changes += [change for change in found if change is not None]
     copies = tuple(Path(row.backup) for row in rows if row.backup and record.copy(row) is not None)
     forget = tuple(dict.fromkeys(Path(row.file) for row in rows))
     made = tuple(dict.fromkeys(Path(folder) for row in rows for folder in row.made))
