@@ -3,6 +3,8 @@
 Layers, highest first; a module imports only from layers below its own:
 
     5  cli, __main__      one module per command; the only place where errors become messages
+    4  http, mcp          what the daemon answers clients with; they see the engine as `engine.service.Service` only
+       client             asks a running daemon over its socket
     3  engine             use cases: read, decide, write
     2  store              effects: files, git, the index. `store.fs` has the durable verbs
        agents             data: one declarative file per agent, and the code that reads them
@@ -22,6 +24,14 @@ The way of an event:
     engine.history             git commits of exact paths
     engine.reconcile           the index follows the disk
     engine.recall              search
+
+The way of a question:
+
+    an agent calls a tool      `vaultd mcp`: a small bridge from the agent's pipe to the daemon's socket
+    http                       the daemon's socket and port: requests checked and bounded; `/mcp` goes on to mcp
+    mcp.tools                  arguments checked, one call of the service, an answer in words and data
+    engine.local               the service: which project is meant (scoping), then recall, authoring, passing, listing
+    engine.live                the index that the daemon keeps open, brought up to date before it answers
 
 Words: a *delivery* is a file in the inbox, an *event* what it means, an *observation* the sanitised event that is kept.
 A *page* is a Markdown file of the vault; its *revision* the hash of its bytes. A *handoff* is what a session leaves for

@@ -41,7 +41,7 @@ def call(text: str, *files: FileTouch) -> ToolCall:
 def test_the_lists_of_fields_are_the_event_s() -> None:
     others = {"key", "kind", "at", "sid", "client", "tool", "mtime_ns"}
     assert {f.name for f in dataclasses.fields(Event)} == {*TEXTS, *others}
-    assert len(TEXTS) == 17
+    assert len(TEXTS) == 18
     assert {f.name for f in dataclasses.fields(ToolCall)} == {*TOOL_TEXTS, "files", "exit_code", "ok"}
 
 
@@ -71,7 +71,7 @@ def test_rules_of_a_person_hold_everywhere() -> None:
 LIMITS = {
     **dict.fromkeys(("cwd", "root", "gitfile", "head", "remote", "transcript"), 1_024),
     **dict.fromkeys(("agent", "name", "native", "run", "workstream", "handoff", "source", "reason"), 128),
-    **dict.fromkeys(("turn", "subagent"), 128),
+    **dict.fromkeys(("turn", "subagent", "body"), 128),
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.scratch import Scratch, git
 from vaultd.core import frontmatter
+from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.passes import Passes
@@ -53,7 +54,7 @@ def world(scratch: Scratch) -> Iterator[World]:
     Passes(stores).drain()
     written: set[str] = set()
     live = Live(stores)
-    yield World(scratch, checkout, LocalService(scratch.stores, live, written.update), live, written)
+    yield World(scratch, checkout, LocalService(scratch.stores, live, Pulse(), written.update), live, written)
     live.close()
 
 

@@ -106,7 +106,7 @@ def _event(
     """What every event has, and what this one means."""
     at = _time(delivery, header, now)
     cwd = _path(lookup(fields, agent.fields.cwd)) or header.get("cwd", "").replace("\0", "")
-    native = _id(lookup(fields, agent.fields.session))
+    native = _id(lookup(fields, agent.fields.session)) or _id(header.get("session", ""))
     process = _process(agent, header)
     return Event(
         key=delivery.key,
@@ -132,6 +132,7 @@ def _event(
         subagent=subagent,
         transcript=_path(lookup(fields, agent.fields.transcript)),
         tool=meaning.tool,
+        body=header.get("body", "")[:32],
         mtime_ns=delivery.mtime_ns,
     )
 

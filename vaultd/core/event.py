@@ -111,7 +111,8 @@ class Event:
     `text` is the prompt of a PROMPT, the assistant's last message of a TURN_END or SUBAGENT, the summary of a
     POST_COMPACT, the message of a NOTICE; else empty. `turn` identifies a prompt or turn so that two wirings that
     report one thing twice collapse. `subagent` is the child's id when the event happened inside a subagent.
-    `native` is the agent's own session id, "" when the payload had none.
+    `native` is the agent's own session id, "" when the payload had none. `body` stands for the payload of an event that
+    came over HTTP: 32 hex digits of its sha256.
     """
 
     key: Key
@@ -137,6 +138,7 @@ class Event:
     subagent: str = ""
     transcript: str = ""
     tool: ToolCall | None = None
+    body: str = ""
     mtime_ns: int = 0
 
     @property

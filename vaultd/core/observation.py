@@ -36,7 +36,7 @@ class NewerObservation(ValueError):
 _MARK = "vaultd-observation"
 _TEXTS = (
     *("native", "cwd", "root", "gitfile", "head", "remote", "run", "workstream", "handoff"),
-    *("source", "reason", "text", "turn", "subagent", "transcript"),
+    *("source", "reason", "text", "turn", "subagent", "transcript", "body"),
 )
 _TOOL_TEXTS = ("call_id", "command", "error", "output")
 _T = TypeVar("_T")

@@ -146,6 +146,7 @@ def observe(event: Event, rules: Rules = DEFAULT, *, assistant: bool = True) -> 
             subagent=_name(event.subagent, rules),
             transcript=_path(event.transcript, rules),
             tool=event.tool and _tool(event.tool, rules),
+            body=_name(event.body, rules),
             mtime_ns=event.mtime_ns,
         )
     )

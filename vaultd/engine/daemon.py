@@ -23,6 +23,7 @@ from typing import Protocol
 
 from vaultd import __version__
 from vaultd.config import load, settings_state
+from vaultd.engine.health import Pulse
 from vaultd.engine.history import History
 from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
@@ -68,6 +69,7 @@ class Daemon:
         self._written: set[str] = set()
         self._guard = threading.Lock()
         self.live = Live(stores)
+        self.pulse = Pulse()
         self._told: dict[str, str] = {}
         self._scan_every = _SCAN_S
         self._offers_due = threading.Event()
@@ -107,7 +109,8 @@ class Daemon:
             self._announce()
             for companion in companions:
                 self._told.update(companion.start())
-            if self._told:
+            self._told["ready"] = "yes"
+            if lock.current:  # else the vault was made anew meanwhile
                 self._announce()
             # Daemon threads: work that does not end in time is left as after a kill, for the next start.
             threads = [
@@ -153,6 +156,7 @@ class Daemon:
         self._attempt(self._passes.prepare)
         while not self._stopping.is_set():
             now = time.monotonic()  # intervals, whatever is done to the clock
+            self.pulse.beat("events")
             state = self._passes.inbox_state()
             again = self._passes.postponed and now >= retry_at
             if (state != seen or again) and not self._held and self._attempt(self._take):
@@ -199,21 +203,21 @@ class Daemon:
             load(str(self._stores.vault.root), self._stores.config.environ)
         except UsageError as error:
             log.error("%s Events wait until then.", error)
-            self._held = True  # nobody knows what was meant to be kept out
+            self._held = self.pulse.held = True  # nobody knows what was meant to be kept out
             return
         self._changed = True
         self.stop()
 
     def _take(self) -> None:
         """Work the inbox off, and tell the other loops what was written."""
-        tally = self._passes.drain(stop=self._stopping.is_set)
-        self._note(tally.written)
+        tally = self._passes.drain(stop=self._stopping.is_set, progress=lambda *_: self.pulse.beat("events"))
+        self.note(tally.written)
 
     def _tidy(self) -> None:
         """Return claims that nobody printed, take the spool in, sweep litter."""
-        self._note(self._passes.tidy())
+        self.note(self._passes.tidy())
 
-    def _note(self, written: set[str]) -> None:
+    def note(self, written: set[str]) -> None:
         """Remember what is to be committed and indexed."""
         if written:
             with self._guard:
@@ -222,6 +226,7 @@ class Daemon:
 
     def _index_step(self) -> None:
         """One pass of the index loop. The index stays open: opening it reads all of it."""
+        self.pulse.beat("index")
         index = self.live.index
         before = time.thread_time()
         reconcile = Reconcile(self._stores, index)
@@ -245,7 +250,7 @@ class Daemon:
 
     @property
     def _history(self) -> History:
-        """The history, kept between passes (it remembers since when the vault is quiet)."""
+        """Kept between passes: it remembers since when the vault is quiet."""
         return self._passes.history
 
     def _commit(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +14,15 @@ from vaultd.core.cutting import bounded
 from vaultd.core.markdown import title_of
 from vaultd.core.sanitize import line
 from vaultd.engine import authoring, listing, passing, recall, scoping
+from vaultd.engine.health import Pulse, health
 from vaultd.engine.live import Live
 from vaultd.engine.projects import Project
+from vaultd.engine.receive import receive
 from vaultd.engine.routing import ROUTING
-from vaultd.engine.service import Page, Reply, Scope
+from vaultd.engine.service import Health, Hook, Page, Reply, Scope
 from vaultd.engine.status import status
 from vaultd.engine.stores import Stores
-from vaultd.errors import NotFoundError, UsageError
+from vaultd.errors import HeldError, NotFoundError, UsageError
 from vaultd.store.vault import PageFile
 
 __all__ = ["LocalService"]
@@ -27,6 +30,7 @@ __all__ = ["LocalService"]
 _TEXT_BYTES = 64 * 1024
 """Of a page that is read, so much is given: a model has no use for more at once."""
 
+_BACKLOG, _BACKLOG_S = 50_000, 1.0  # events that may wait; for how long a count of them counts
 _RECENT = 10
 _QUIET_KINDS = frozenset({"handoff", "log", "project"})  # pages that say nothing new in a list of recent ones
 
@@ -34,11 +38,15 @@ _QUIET_KINDS = frozenset({"handoff", "log", "project"})  # pages that say nothin
 class LocalService:
     """The use cases, safe from several threads. See `service.Service` for what each call gives."""
 
-    def __init__(self, open_: Callable[[], Stores], live: Live, written: Callable[[set[str]], None]) -> None:
+    def __init__(
+        self, open_: Callable[[], Stores], live: Live, pulse: Pulse, written: Callable[[set[str]], None]
+    ) -> None:
         """`open_` gives stores of their own for a call; `written` is told of pages that are to be committed."""
         self._open = open_
         self._live = live
+        self._pulse = pulse
         self._written = written
+        self._backlog = (0.0, 0)
         self._guard = threading.Lock()
         self._spare: list[Stores] = []
 
@@ -233,6 +241,21 @@ class LocalService:
                 raise UsageError(f"Unknown agent {agent!r}. Known are: {', '.join(stores.agents)}.")
             project = scoping.readable(stores, scope)
             return passing.prepared_text(stores, project) if project else ""
+
+    def deliver(self, hook: Hook) -> str:
+        """Put an event into the inbox; HeldError while so many wait that more would only pile up."""
+        with self._stores() as stores:
+            at, count = self._backlog
+            if time.monotonic() - at > _BACKLOG_S:
+                self._backlog = (time.monotonic(), count := len(stores.inbox.pending()))
+            if count > _BACKLOG:
+                raise HeldError(f"{count} events wait already.")
+            return receive(stores, hook)
+
+    def health(self) -> Health:
+        """Whether the daemon does its work."""
+        with self._stores() as stores:
+            return health(stores, self._pulse)
 
     def _best(self, stores: Stores, scope: Scope, query: str) -> PageFile:
         """The page that answers a query best."""

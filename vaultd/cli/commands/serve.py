@@ -25,6 +25,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
+    from vaultd.cli.serving import surfaces
     from vaultd.engine.daemon import Daemon
 
     stores = opened(args)
@@ -32,7 +33,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     daemon = Daemon(stores)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: daemon.stop(for_good=True))
-    daemon.run(ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"))
+    daemon.run(
+        ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"),
+        companions=[surfaces(daemon, stores)],
+    )
     if daemon.changed_settings:
         # The same process with the settings as they are now.
         command = [sys.executable, "-P", "-m", "vaultd", "--vault", str(stores.vault.root), "serve"]

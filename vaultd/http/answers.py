@@ -1,0 +1,69 @@
+"""Answers: JSON, errors with their status, and the headers that every one of them has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from vaultd.errors import (
+    ConflictError,
+    HeldError,
+    NotFoundError,
+    NoVaultError,
+    RefusedError,
+    UsageError,
+    VaultdError,
+)
+
+__all__ = ["error", "etag", "failure", "json_answer", "secure"]
+
+_STATUS: Mapping[type[VaultdError], int] = {
+    UsageError: 400,
+    RefusedError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+    HeldError: 503,
+    NoVaultError: 503,
+}
+"""The status of an error; 500 for all others."""
+
+_SECURE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    """A value as JSON; half characters (of names that are not UTF-8) are shown as such."""
+    data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return web.Response(body=data, status=status, content_type="application/json", charset="utf-8", headers=headers)
+
+
+def error(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error as JSON: `{error: {code, message}}`."""
+    return json_answer({"error": {"code": code, "message": message}}, status, headers)
+
+
+def failure(problem: VaultdError) -> web.Response:
+    """One of our errors, with its status."""
+    status = next((status for kind, status in _STATUS.items() if isinstance(problem, kind)), 500)
+    code = type(problem).__name__.removesuffix("Error").lower()
+    return error(status, code, str(problem), {"Retry-After": "5"} if status == 503 else None)
+
+
+def secure(response: web.StreamResponse) -> None:
+    """Set what every answer has; nothing of it is kept by a cache."""
+    response.headers["Server"] = "vaultd"
+    for name, value in _SECURE.items():
+        response.headers.setdefault(name, value)
+    response.headers.setdefault("Cache-Control", "no-store")
+
+
+def etag(value: Mapping[str, Any]) -> str:
+    """What tells one state of a page from another."""
+    return f'"{value["revision"]}"'

@@ -1,0 +1,91 @@
+"""An ASGI application inside an aiohttp one: the MCP library speaks ASGI, and one server is enough."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeAlias
+
+from aiohttp import web
+
+__all__ = ["AsgiApplication", "answer_with"]
+
+_Message: TypeAlias = MutableMapping[str, Any]
+_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
+_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
+
+_PIECE = 64 * 1024
+
+
+class AsgiApplication(Protocol):
+    """What can be mounted: it works while `run` is entered."""
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Work until the block ends."""
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Answer one request."""
+
+
+async def answer_with(app: AsgiApplication, request: web.Request, body_s: float) -> web.StreamResponse:
+    """Let an ASGI application answer a request; body and answer are streamed. TimeoutError when `body_s` seconds
+    pass without a piece of the body.
+
+    A client that goes away cancels the handler (the server runs with `handler_cancellation`), and the application.
+    """
+    state = _Exchange(request, body_s)
+    await app(_scope(request), state.receive, state.send)
+    if state.response is None:
+        raise web.HTTPInternalServerError
+    await state.response.write_eof()
+    return state.response
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, request: web.Request, body_s: float) -> None:
+        self._request = request
+        self._body_s = body_s
+        self._read = False
+        self.response: web.StreamResponse | None = None
+
+    async def receive(self) -> _Message:
+        """The next piece of the body; after its end nothing comes any more but the end of the connection."""
+        if self._read:
+            await asyncio.get_running_loop().create_future()  # cancelled when the client goes away
+        async with asyncio.timeout(self._body_s):
+            data = await self._request.content.read(_PIECE)
+        self._read = self._request.content.at_eof()
+        return {"type": "http.request", "body": data, "more_body": not self._read}
+
+    async def send(self, message: _Message) -> None:
+        """A piece of the answer."""
+        if message["type"] == "http.response.start":
+            self.response = web.StreamResponse(status=message["status"])
+            for name, value in message.get("headers", ()):
+                self.response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+            await self.response.prepare(self._request)
+        elif message["type"] == "http.response.body" and self.response is not None and message.get("body"):
+            await self.response.write(message["body"])
+
+
+def _scope(request: web.Request) -> _Message:
+    """The request as ASGI tells it."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": f"{request.version.major}.{request.version.minor}",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": request.path,
+        "raw_path": request.raw_path.encode("ascii", "replace").partition(b"?")[0],
+        "query_string": request.query_string.encode("utf-8", "surrogateescape"),
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.raw_headers],
+        "client": tuple(peer[:2]) if isinstance(peer, tuple) else None,
+        "server": None,
+        "state": {},
+    }

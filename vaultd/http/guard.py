@@ -1,0 +1,57 @@
+"""Who may ask: the decision, from a request's headers. Nobody who got here by a web page, or without the token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+__all__ = ["Guard", "Refusal"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered."""
+
+    status: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a connection over TCP must show. `hosts`: names with or without a port, in addition to loopback's."""
+
+    token: str
+    port: int
+    hosts: Collection[str] = ()
+
+    def refuse(self, host: str | None, origin: str | None, authorization: str | None, *, free: bool) -> Refusal | None:
+        """Why not; None when it may. `free`: the route needs no token.
+
+        A browser on this machine can be sent here by any page: its Host or Origin gives it away.
+        """
+        if not host:
+            return Refusal(400, "The request has no Host header.")
+        if not self._own(host):
+            return Refusal(403, "This server is not called by that name. `http.hosts` lists more names.")
+        if origin is not None and not self._own(urlsplit(origin).netloc):
+            return Refusal(403, "Requests from web pages of others are not answered.")
+        if free or self._known(authorization):
+            return None
+        return Refusal(401, "Give the token of ~/.config/vaultd/token: `Authorization: Bearer TOKEN`.")
+
+    def _own(self, name: str) -> bool:
+        """Whether a name with or without a port is this server's."""
+        told = name.lower()
+        bare = told.rpartition(":")[0] if told.rpartition(":")[2].isdecimal() and not told.endswith("]") else told
+        own = {f"{host}:{self.port}" for host in _LOOPBACK}
+        return told in own or any(told == known.lower() or bare == known.lower() for known in self.hosts)
+
+    def _known(self, authorization: str | None) -> bool:
+        """Whether the token is right, in a time that says nothing about it."""
+        scheme, _, given = (authorization or "").partition(" ")
+        known = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.token.encode())
+        return scheme.lower() == "bearer" and known

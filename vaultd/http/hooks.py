@@ -1,0 +1,151 @@
+"""Events over HTTP: accepted only once their file lies in the inbox, refused while too many are being written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from aiohttp import web
+
+from vaultd.engine.service import Hook, Service
+from vaultd.errors import ConflictError, HeldError, UsageError
+from vaultd.http.answers import error, json_answer
+from vaultd.http.values import Parameter, checked
+
+__all__ = ["Hooks"]
+
+_KEY = r"[A-Za-z0-9_-]{1,64}"
+_PARAMETERS = (
+    Parameter("agent", str, "the agent's id", required=True, pattern=r"[a-z0-9-]{1,64}"),
+    Parameter("event", str, "the agent's own name of the event", required=True, pattern=r"[A-Za-z0-9_.:@-]{1,64}"),
+    Parameter("session_id", str, "the agent's own session id, where the payload has none"),
+    Parameter("cwd", str, "the folder that the agent works in, where the payload has none"),
+    Parameter("at", str, "when it happened: RFC 3339 with offset"),
+    Parameter("ingest_key", str, "the client's own key: the same one is taken once", pattern=_KEY),
+)
+_BATCH = 256
+_RETRY = {"Retry-After": "1"}
+
+
+class Hooks:
+    """The routes `/hook` and `/hook/batch`. At most `at_work` events are being written at a time."""
+
+    def __init__(self, service: Service, threads: Executor, at_work: int, body_s: float) -> None:
+        self._service = service
+        self._threads = threads
+        self._room = at_work
+        self._body_s = body_s
+
+    async def one(self, request: web.Request) -> web.StreamResponse:
+        """Take one event: 202 with its key."""
+        if self._room <= 0:
+            return _busy()
+        self._room -= 1
+        try:
+            values = checked(_PARAMETERS, _lists(request.query))
+            given = request.headers.get("Idempotency-Key", "")
+            if given and not values["ingest_key"]:
+                values |= checked(_PARAMETERS[-1:], {"ingest_key": [given]})
+            return json_answer({"key": await self._deliver(values, await self._body(request))}, 202)
+        except HeldError as problem:
+            return _busy(str(problem))
+        finally:
+            self._room += 1
+
+    async def batch(self, request: web.Request) -> web.StreamResponse:
+        """Take up to 256 events in their order, until one cannot be taken: that one and those after it are not."""
+        if self._room <= 0:
+            return _busy()
+        self._room -= 1
+        accepted: list[int] = []
+        try:
+            for index, entry in enumerate(_entries(await self._body(request))):
+                try:
+                    await self._deliver(*_entry(entry))
+                except (UsageError, ConflictError) as problem:
+                    told = {"code": type(problem).__name__.removesuffix("Error").lower(), "message": str(problem)}
+                    return json_answer(_told(accepted, index, told), 202 if accepted else _status(problem))
+                except HeldError as problem:
+                    if not accepted:
+                        return _busy(str(problem))
+                    told = {"code": "busy", "message": str(problem)}
+                    return json_answer(_told(accepted, index, told), 202, _RETRY)
+                accepted.append(index)
+            return json_answer(_told(accepted, None, None), 202)
+        finally:
+            self._room += 1
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The whole body; TimeoutError when it does not come."""
+        async with asyncio.timeout(self._body_s):
+            return await request.read()
+
+    async def _deliver(self, values: Mapping[str, Any], body: bytes) -> str:
+        """Write one event, on a thread; its key."""
+        hook = Hook(
+            agent=values["agent"],
+            event=values["event"],
+            body=body,
+            key=values["ingest_key"] or "",
+            session=values["session_id"] or "",
+            cwd=values["cwd"] or "",
+            at=values["at"] or "",
+        )
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._service.deliver, hook)
+
+
+def _told(accepted: list[int], failed: int | None, problem: Mapping[str, str] | None) -> dict[str, object]:
+    """The answer to a batch."""
+    told: dict[str, object] = {"accepted": len(accepted), "accepted_indices": accepted, "failed_index": failed}
+    return told if problem is None else {**told, "error": problem}
+
+
+def _status(problem: UsageError | ConflictError) -> int:
+    return 409 if isinstance(problem, ConflictError) else 400
+
+
+def _entries(data: bytes) -> list[Any]:
+    """The events of a batch; UsageError."""
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        raise UsageError("The body is not JSON.") from None
+    if not isinstance(told, list) or len(told) > _BATCH:
+        raise UsageError(f"The body must be a list of at most {_BATCH} events.")
+    return told
+
+
+def _entry(entry: Any) -> tuple[dict[str, Any], bytes]:
+    """One event of a batch: its parameters, from `url` or beside the body, and its payload."""
+    if not isinstance(entry, dict) or "body" not in entry:
+        raise UsageError("An event is an object with `body`, and `url` or `agent` and `event`.")
+    given = {name: value for name, value in entry.items() if name != "body"}
+    if set(given) == {"url"} and isinstance(given["url"], str):
+        try:
+            pairs = parse_qsl(urlsplit(given["url"]).query, keep_blank_values=True)
+        except ValueError:
+            raise UsageError("`url` is not an address.") from None
+    else:
+        pairs = list(given.items())
+    if not all(isinstance(value, str) for _, value in pairs):
+        raise UsageError("The parameters of an event are texts.")
+    query: dict[str, list[str]] = {}
+    for name, value in pairs:
+        query.setdefault(name, []).append(value)
+    body = entry["body"]
+    data = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    return checked(_PARAMETERS, query), data.encode("utf-8", "surrogatepass")
+
+
+def _lists(query: Any) -> dict[str, list[str]]:
+    """A request's query by name."""
+    return {name: query.getall(name) for name in query}
+
+
+def _busy(message: str = "Too many events at once.") -> web.Response:
+    """429."""
+    return error(429, "busy", f"{message} Try again in a moment.", _RETRY)

@@ -1,0 +1,140 @@
+"""The server beside the daemon: a thread with a loop of its own, a socket for local clients, perhaps a port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from vaultd.engine.service import Service
+from vaultd.errors import VaultdError
+from vaultd.http.guard import Guard
+from vaultd.http.settings import HttpSettings
+from vaultd.store.sockets import listen_local, listen_tcp, retire
+
+if TYPE_CHECKING:
+    from vaultd.http.asgi import AsgiApplication
+
+__all__ = ["HttpServer"]
+
+_START_S = 20.0
+_STOP_S = 1.5
+_WORKERS, _HOOK_WORKERS = 8, 4
+
+log = logging.getLogger("vaultd.http")
+
+
+class HttpServer:
+    """Answers from `start` to `stop`. What cannot be opened is logged; the daemon goes on without."""
+
+    def __init__(self, service: Service, settings: HttpSettings, mcp: AsgiApplication | None = None) -> None:
+        self._service = service
+        self._settings = settings
+        self._mcp = mcp
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._told: dict[str, str] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending: asyncio.Event | None = None
+
+    def start(self) -> Mapping[str, str]:
+        """Listen; `socket` and `http` say where, each only when it is open."""
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+        self._thread.start()
+        self._ready.wait(_START_S)
+        return dict(self._told)
+
+    def stop(self) -> None:
+        """Stop listening, give what is being answered a moment, end."""
+        thread, loop, ending = self._thread, self._loop, self._ending
+        if thread is None or loop is None or ending is None:
+            return
+        with contextlib.suppress(RuntimeError):  # it has ended already
+            loop.call_soon_threadsafe(ending.set)
+        thread.join(_STOP_S + 0.5)
+        self._thread = None
+
+    def _run(self) -> None:
+        """The thread."""
+        try:
+            asyncio.run(self._serve())
+        except Exception:  # the daemon records without it
+            log.exception("nothing is answered over HTTP")
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        """Open what was asked for, and wait for the end."""
+        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="http")
+        writers = ThreadPoolExecutor(_HOOK_WORKERS, thread_name_prefix="hook")
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                await self._open(stack, threads, writers)
+                self._ready.set()
+                if self._mcp is not None:
+                    await stack.enter_async_context(self._mcp.run())
+                await self._ending.wait()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            writers.shutdown(wait=False, cancel_futures=True)
+
+    async def _open(
+        self, stack: contextlib.AsyncExitStack, threads: ThreadPoolExecutor, writers: ThreadPoolExecutor
+    ) -> None:
+        """Listen at the socket and at the port."""
+        from vaultd.http.application import Application
+        from vaultd.http.hooks import Hooks
+
+        settings = self._settings
+        hooks = Hooks(self._service, writers, settings.at_work, settings.body_s)
+        application = Application(self._service, settings, threads, hooks, self._mcp)
+        if settings.socket is not None:
+            try:
+                local = listen_local(settings.socket)
+                stack.callback(retire, settings.socket)
+                await stack.enter_async_context(self._listening(application, local, None))
+                self._told["socket"] = str(settings.socket)
+            except (OSError, VaultdError) as error:
+                log.error("no socket for local clients: %s", error)
+        if settings.address is not None:
+            try:
+                port = listen_tcp(settings.address.host, settings.address.port)
+                number = int(port.getsockname()[1])
+                guard = Guard(settings.token, number, settings.hosts)
+                await stack.enter_async_context(self._listening(application, port, guard))
+                host = f"[{settings.address.host}]" if ":" in settings.address.host else settings.address.host
+                self._told["http"] = f"{host}:{number}"
+            except OSError as error:
+                log.warning("nothing listens at %s:%s: %s", settings.address.host, settings.address.port, error)
+
+    @contextlib.asynccontextmanager
+    async def _listening(self, application: Any, listener: socket.socket, guard: Guard | None) -> AsyncIterator[None]:
+        """Answer at one listening socket until the block ends."""
+        from aiohttp import web
+
+        from vaultd.http.connections import Connections
+
+        connections = Connections(self._settings.connections, self._settings.head_s)
+        runner = web.AppRunner(
+            application.make(guard, connections),
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=self._settings.idle_s,
+            shutdown_timeout=_STOP_S / 2,
+        )
+        await runner.setup()
+        assert runner.server is not None
+        connections.make = runner.server
+        loop = asyncio.get_running_loop()
+        listening = await loop.create_server(connections, sock=listener, backlog=128)
+        try:
+            yield
+        finally:
+            listening.close()
+            await runner.cleanup()

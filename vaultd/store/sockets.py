@@ -1,0 +1,60 @@
+"""Listening sockets: a local one that only its owner can open, and one over TCP."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+from vaultd.errors import RefusedError
+from vaultd.store import fs
+
+__all__ = ["listen_local", "listen_tcp", "retire"]
+
+_BACKLOG = 128
+
+
+def listen_local(path: Path) -> socket.socket:
+    """A socket at a path, in a folder of the user's alone. The caller holds the daemon's lock: one that lies there
+    already is of a daemon that died. RefusedError when the folder is somebody else's; OSError.
+    """
+    fs.make_folder(path.parent, mode=0o700)
+    found = os.lstat(path.parent)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise RefusedError(f"{path.parent} is not a folder of yours. Have it removed.")
+    if found.st_mode & 0o077:
+        path.parent.chmod(0o700)
+    if os.path.lexists(path):
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise RefusedError(f"{path} is in the way. Remove it.")
+        fs.remove(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(os.fspath(path))
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def listen_tcp(host: str, port: int) -> socket.socket:
+    """A socket at an address; port 0 takes a free one. OSError when it cannot be had."""
+    family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, number)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def retire(path: Path) -> None:
+    """Take a socket's name away; nothing when it is gone."""
+    fs.remove(path)
