@@ -46,7 +46,7 @@ class Served:
 def main(path: str) -> None:
     stores = open_stores(load(), local_now)
     daemon = Daemon(stores)
-    service = LocalService(lambda: open_stores(load(), local_now), daemon.live, lambda _: None)
+    service = LocalService(lambda: open_stores(load(), local_now), daemon.live, daemon.pulse, lambda _: None)
 
     def end() -> None:
         sys.stdin.read()

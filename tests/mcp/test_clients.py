@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.client import COMMAND, daemon
 from tests.scratch import Scratch
+from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.service import Service
@@ -67,7 +68,7 @@ def test_over_standard_input_and_output(world: tuple[Scratch, Path], mode: Any) 
 async def served(scratch: Scratch) -> AsyncIterator[httpx2.AsyncClient]:
     """The application, and HTTP that goes straight into it."""
     live = Live(scratch.stores())
-    application = McpApplication(cast(Service, LocalService(scratch.stores, live, lambda _: None)))
+    application = McpApplication(cast(Service, LocalService(scratch.stores, live, Pulse(), lambda _: None)))
     async with (
         application.run(),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=cast(Any, application))) as http,
@@ -163,7 +164,7 @@ def test_what_asks_before_it_is_loaded_waits_and_what_asks_afterwards_is_told(sc
 
     async def run() -> None:
         live = Live(scratch.stores())
-        application = McpApplication(cast(Service, LocalService(scratch.stores, live, lambda _: None)))
+        application = McpApplication(cast(Service, LocalService(scratch.stores, live, Pulse(), lambda _: None)))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=cast(Any, application))) as http:
             said = post(message("memory_recent", **{"global": True}))
             assert (await http.post("http://localhost/mcp", **said)).status_code == 503

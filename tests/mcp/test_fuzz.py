@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.mcp.service import FakeService
 from tests.scratch import Scratch
+from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.service import Service
@@ -75,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, P
     scratch = Scratch(tmp_path_factory.mktemp("world"))
     stores = scratch.init()
     live = Live(stores)
-    yield cast(Service, LocalService(scratch.stores, live, lambda _: None)), scratch.checkout()
+    yield cast(Service, LocalService(scratch.stores, live, Pulse(), lambda _: None)), scratch.checkout()
     live.close()
 
 

@@ -9,6 +9,7 @@ from vaultd.engine.local import LocalService
 from vaultd.engine.stores import Stores, local_now, open_stores
 from vaultd.http.server import HttpServer
 from vaultd.http.settings import HttpSettings, parse_bind
+from vaultd.mcp.application import McpApplication
 
 __all__ = ["surfaces"]
 
@@ -17,7 +18,7 @@ def surfaces(daemon: Daemon, stores: Stores) -> HttpServer:
     """The server for a vault's daemon, not started yet. RefusedError, UsageError for an address that is not safe."""
     config = stores.config
     service = LocalService(lambda: open_stores(config, local_now), daemon.live, daemon.pulse, daemon.note)
-    return HttpServer(service, _settings(config))
+    return HttpServer(service, _settings(config), McpApplication(service))
 
 
 def _settings(config: Config) -> HttpSettings:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaultd.core.event import Process
-from vaultd.engine.processes import alive, by_pid, daemon_process, told_process
+from vaultd.engine.processes import alive, answers, by_pid, daemon_process, told_process
 from vaultd.errors import HeldError, VaultdError
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
         if running is not None:
             # Where another one was quicker ours is about to see that and end: nobody shall find it later.
             while running.pid != started.pid and alive(started) and time.monotonic() < deadline:
+                pause.wait(0.02)
+            while not answers(room) and alive(running) and time.monotonic() < deadline:
                 pause.wait(0.02)
             return running, running.pid == started.pid
         if not alive(started) and told_process(room) is None:

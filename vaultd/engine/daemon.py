@@ -209,7 +209,7 @@ class Daemon:
         self.stop()
 
     def _take(self) -> None:
-        """Work the inbox off, and tell the other loops what was written."""
+        """Work the inbox off."""
         tally = self._passes.drain(stop=self._stopping.is_set, progress=lambda *_: self.pulse.beat("events"))
         self.note(tally.written)
 
@@ -297,5 +297,5 @@ class Daemon:
 
 
 def _is_offered(path: str) -> bool:
-    """Whether a page has a say in what is offered: a handoff, or a project's page."""
+    """Whether a page has a say in what is offered."""
     return "/handoffs/" in path or path.endswith("/project.md")

@@ -12,7 +12,7 @@ from vaultd.core.event import Process
 if TYPE_CHECKING:
     from vaultd.engine.stores import Stores
 
-__all__ = ["alive", "boot_id", "by_pid", "daemon_process", "own_process", "told_process"]
+__all__ = ["alive", "answers", "boot_id", "by_pid", "daemon_process", "own_process", "told_process"]
 
 
 def boot_id() -> str:
@@ -57,6 +57,14 @@ def told_process(room: Path) -> Process | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return process if process.boot == boot_id() and alive(process) else None
+
+
+def answers(room: Path) -> bool:
+    """Whether the daemon that `daemon.json` tells of has opened whatever it answers clients at."""
+    try:
+        return "ready" in json.loads((room / "daemon.json").read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def daemon_process(stores: Stores) -> Process | None:
