@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,6 @@ from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.core.event import Process
 from vaultd.engine.processes import alive, told_process
-
-pytestmark = pytest.mark.skipif(find_spec("vaultd.http") is None, reason="this daemon has no socket")
 
 
 @pytest.fixture
