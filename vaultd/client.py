@@ -51,18 +51,18 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Exchange:
-    """One POST and its answer; `cancel` from another thread ends it with LostError."""
+    """One request and its answer; `cancel` from another thread ends it with LostError."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self._connection = _UnixConnection(path, timeout)
         self._cancelled = False
 
-    def run(self, target: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+    def run(self, target: str, body: bytes, headers: Mapping[str, str], method: str = "POST") -> HttpAnswer:
         """Send it and wait. UnsentError, LostError (also when `timeout` seconds went by)."""
         try:
             try:
                 self._connection.connect()
-                self._connection.request("POST", target, body, dict(headers))
+                self._connection.request(method, target, body, dict(headers))
             except (OSError, http.client.HTTPException) as error:
                 raise UnsentError(*error.args) from error
             if self._cancelled:

@@ -3,7 +3,8 @@
 Three loops, so that none waits for another, and companions (what answers clients) beside them:
 
     events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
-    index     the vault is scanned every few seconds, and at once after pages were written
+    index     at once where the file system tells of a change; the whole vault now and then, or every few seconds where
+              nothing tells
     history   our pages within seconds, a person's edits after a quiet minute; git is asked for those when a scan has
               seen a change, and now and then for files that are no pages
 
@@ -28,7 +29,7 @@ from vaultd.engine.history import History
 from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import own_process, told_process
-from vaultd.engine.reconcile import Reconcile
+from vaultd.engine.reconcile import Behind
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
@@ -38,6 +39,9 @@ __all__ = ["Companion", "Daemon"]
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
 _SCAN_S = 5.0
+_HINTED_S = 60.0  # where the file system tells of changes
+_BEAT_S = 30.0
+_SETTLE_S = 0.05
 _SCAN_SHARE = 100  # of large vaults: the time between scans is at least so many times what one takes
 _COMMIT_S = 2.0
 _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
@@ -68,7 +72,8 @@ class Daemon:
         self._stopping = threading.Event()
         self._written: set[str] = set()
         self._guard = threading.Lock()
-        self.live = Live(stores)
+        self.live = Live(stores, watch=stores.config.watch)
+        self.live.seen = self._differs
         self.pulse = Pulse()
         self._told: dict[str, str] = {}
         self._scan_every = _SCAN_S
@@ -225,19 +230,22 @@ class Daemon:
             self.live.touched(written)
 
     def _index_step(self) -> None:
-        """One pass of the index loop. The index stays open: opening it reads all of it."""
+        """One pass of the index loop."""
         self.pulse.beat("index")
-        index = self.live.index
-        before = time.thread_time()
-        reconcile = Reconcile(self._stores, index)
-        behind = reconcile.behind()
-        self._scan_every = max(_SCAN_S, _SCAN_SHARE * (time.thread_time() - before))
+        told = self.live.rearm()
+        if self._told.get("watch") != told and self._lock.current:
+            self._told["watch"] = told
+            self._announce()
+        took = self.live.step(self._scan_every)
+        if took:
+            self._scan_every = max(_HINTED_S if self.live.hinted else _SCAN_S, _SCAN_SHARE * took)
+
+    def _differs(self, behind: Behind) -> None:
+        """Pages changed: git has edits to look for, and the next sessions perhaps other offers."""
         if behind.count:
             self._edited.set()
         if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
             self._offers_due.set()
-        reconcile.run(behind)
-        index.compact()
 
     def _history_step(self) -> None:
         """One pass of the history loop."""
@@ -269,13 +277,13 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._attempt(self._index_step)
-                self.live.woken.wait(self._scan_every)
+                if self.live.woken.wait(min(self._scan_every, _BEAT_S)):
+                    self._stopping.wait(_SETTLE_S)  # one save is several notifications
                 self.live.woken.clear()
         finally:
             self.live.close()
 
     def _history_loop(self) -> None:
-        """The history loop."""
         while not self._stopping.is_set():
             self._attempt(self._history_step)
             self._stopping.wait(_COMMIT_S)

@@ -6,7 +6,8 @@ again, what is gone is dropped. Deleting the index folder loses nothing: the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -16,13 +17,17 @@ from vaultd.core.markdown import title_of
 from vaultd.engine.stores import Stores
 from vaultd.store import fs
 from vaultd.store.fs import Lock, revision
-from vaultd.store.index import Drop, Index, IndexDoc, Put
+from vaultd.store.index import Drop, Index, IndexDoc, Known, Put
 from vaultd.store.vault import PageStat
 
 __all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
 
 _CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
+_HUGE = 512 * 1024  # bytes
 _LITTER_S = 60.0  # a temporary file this old in the index's folder was left by a crash: who writes holds the lock
+
+
+log = logging.getLogger("vaultd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +62,44 @@ class Reconcile:
         self._stores = stores
         self._index = index
         self._ids = {project.folder: project.id for project in stores.projects.known()}
+        self.failed: set[str] = set()
 
     def behind(self) -> Behind:
         """Compare disk and index. A vault that is away has lost nothing: nothing is behind then."""
         if not self._stores.vault.presence().here:
             return Behind((), ())
         known = self._index.known()
-        changed, seen = [], set()
-        for stat in self._stores.vault.scan():
+        scan, changed, seen = self._stores.vault.scan(), [], set()
+        for stat in scan:
             seen.add(stat.path)
-            have = known.get(stat.path)
-            if have is None or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size):
+            if self._differs(stat, known.get(stat.path)):
                 changed.append(stat)
-        return Behind(changed, [path for path in known if path not in seen])
+        hidden = tuple(f"{folder}/" if folder else "" for folder in scan.unreadable)  # unknown, not gone
+        return Behind(changed, [path for path in known if path not in seen and not path.startswith(hidden)])
+
+    def behind_at(self, paths: Iterable[str]) -> Behind:
+        """The same for these paths only; for a project's page, of all that its folder holds."""
+        if not self._stores.vault.presence().here:
+            return Behind((), ())
+        known = self._index.known()
+        wanted = set(paths)
+        if any(path.endswith("/project.md") for path in wanted):
+            return self.behind()
+        stats = {path: self._stores.vault.stat(path) for path in wanted}
+        changed = [stat for path, stat in stats.items() if stat is not None and self._differs(stat, known.get(path))]
+        return Behind(changed, [path for path, stat in stats.items() if stat is None and path in known])
+
+    def _differs(self, stat: PageStat, have: Known | None) -> bool:
+        """Whether a page is to be read again: it is another file, or its folder is another project's by now."""
+        if have is None or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size):
+            return True
+        return have.project != self._project(stat.path)
 
     def run(self, behind: Behind, progress: Callable[[int, int], None] | None = None, *, blocking: bool = True) -> bool:
-        """Bring the index up to date; False when another process is at it and `blocking` is not wanted."""
+        """Bring the index up to date; False when another process is at it and `blocking` is not wanted.
+
+        Pages that could not be read or understood are in `failed`, and the others are brought in.
+        """
         if not behind.count:
             return True
         lock = index_lock(self._stores)
@@ -86,7 +113,7 @@ class Reconcile:
                 return True
             done = 0
             for chunk in _chunks(behind):
-                self._index.apply([self._change(item) for item in chunk])
+                self._index.apply([change for item in chunk if (change := self._tried(item)) is not None])
                 done += len(chunk)
                 if progress is not None:
                     progress(done, behind.count)
@@ -100,13 +127,25 @@ class Reconcile:
 
         def puts() -> Iterator[Put]:
             for number, stat in enumerate(stats, 1):
-                change = self._change(stat)
+                change = self._tried(stat)
                 if isinstance(change, Put):
                     yield change
                 if progress is not None:
                     progress(number, len(stats))
 
         self._index.rebuild(puts())
+
+    def _tried(self, item: PageStat | str) -> Put | Drop | None:
+        """What the index is told about one page; None when that fails, whatever the reason."""
+        path = item if isinstance(item, str) else item.path
+        try:
+            return self._change(item)
+        except OSError as error:
+            log.warning("%s cannot be read and is not searched: %s", path, error.strerror)
+        except Exception:  # one odd page must not keep the others out
+            log.exception("%s cannot be indexed", path)
+        self.failed.add(path)
+        return None
 
     def _change(self, item: PageStat | str) -> Put | Drop:
         """What the index is told about one page."""
@@ -159,10 +198,17 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _chunks(behind: Behind) -> Iterator[list[PageStat | str]]:
-    """Gone paths and changed pages in commits of a bounded size; newest pages first, a person looks for those."""
-    items: list[PageStat | str] = [*behind.gone, *sorted(behind.changed, key=lambda s: -s.mtime_ns)]
+    """Gone paths and changed pages in commits of a bounded size; newest pages first, a person looks for those.
+
+    Huge pages come last, each by itself: they take as long as a thousand others.
+    """
+    newest = sorted(behind.changed, key=lambda s: -s.mtime_ns)
+    items: list[PageStat | str] = [*behind.gone, *(s for s in newest if s.size <= _HUGE)]
     for start in range(0, len(items), _CHUNK):
         yield items[start : start + _CHUNK]
+    for stat in newest:
+        if stat.size > _HUGE:
+            yield [stat]
 
 
 def rebuild(stores: Stores, progress: Callable[[int, int], None] | None = None) -> int:

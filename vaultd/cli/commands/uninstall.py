@@ -32,6 +32,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say(plan.text.rstrip("\n"))
     if args.apply:
         _stop(args, terminal)
+        # Once more: in its last moments the daemon may have made something.
+        plan = uninstall_plan(load_agents().values(), config.places, config.environ)
         for text in apply(plan, config.places, local_now()):
             terminal.say(text)
     elif not plan.empty:
