@@ -104,6 +104,8 @@ def measure(options: argparse.Namespace, watch: bool) -> None:
         scratch.init()
         pages(scratch.vault, options.pages, "notes")
         (scratch.vault / "vaultd.toml").write_text(f"[daemon]\nwatch = {'true' if watch else 'false'}\n")
+        git("add", "-A", cwd=scratch.vault)
+        git("commit", "-q", "-m", "pages", cwd=scratch.vault)
         scratch.run("reindex", check=True)
         scratch.run("up", check=True)
         pid = json.loads((scratch.vault / ".vaultd/daemon.json").read_text())["pid"]

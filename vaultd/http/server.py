@@ -127,6 +127,7 @@ class HttpServer:
             access_log=None,
             keepalive_timeout=self._settings.idle_s,
             shutdown_timeout=_STOP_S / 2,
+            lingering_time=1.0,  # for which the rest of a refused body is read
         )
         await runner.setup()
         assert runner.server is not None

@@ -1,0 +1,65 @@
+"""Health is what is done, not that something runs."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.http.served import Served, serving
+from tests.scratch import Scratch
+from vaultd.engine.health import Pulse
+from vaultd.engine.passes import Passes
+
+
+@pytest.fixture
+def served(scratch: Scratch) -> Iterator[Served]:
+    with serving(scratch) as served:
+        yield served
+
+
+def problems(served: Served) -> list[str]:
+    told = served.ask("/health")
+    assert told.status == (200 if told.json["ok"] else 503) and told.json["ok"] == (not told.json["problems"])
+    found: list[str] = told.json["problems"]
+    return found
+
+
+def test_events_that_wait_too_long_make_it_unhealthy(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.scratch.deliver("claude-code", "UserPromptSubmit", {"session_id": "s", "prompt": "x"})
+    assert problems(served) == []
+    old = served.scratch.vault / ".vaultd/inbox/new" / f"{int(time.time()) - 3600}-{uuid.uuid4()}"
+    served.scratch.deliver("claude-code", "UserPromptSubmit", {"session_id": "s", "prompt": "y"}, key=old.name)
+    assert problems(served) == []  # what it is called says nothing: it came this moment
+    monkeypatch.setattr("vaultd.engine.health._WAIT_S", -1.0)
+    assert any("events wait" in problem for problem in problems(served))
+    Passes(served.scratch.stores()).drain()
+    assert problems(served) == []
+
+
+def test_a_loop_that_is_not_heard_of_makes_it_unhealthy(scratch: Scratch) -> None:
+    now = [0.0]
+    pulse = Pulse(lambda: now[0])
+    assert not pulse.silent("events", 60)  # not begun
+    pulse.beat("events")
+    now[0] = 60.0
+    assert not pulse.silent("events", 60)
+    now[0] = 60.1
+    assert pulse.silent("events", 60)
+    pulse.beat("events")
+    assert not pulse.silent("events", 60)
+
+
+def test_wrong_settings_held_events_and_a_vault_that_is_away_make_it_unhealthy(served: Served) -> None:
+    served.pulse.held = True
+    assert any("settings" in problem for problem in problems(served))
+    served.pulse.held = False
+    (served.scratch.vault / ".vaultd/runs/trouble.json").write_text("{}")
+    assert any("held back" in problem for problem in problems(served))
+    (served.scratch.vault / ".vaultd/runs/trouble.json").unlink()
+    assert problems(served) == []
+    os.rename(served.scratch.vault / ".vaultd/vault-id", served.scratch.vault / ".vaultd/away")  # noqa: PTH104  short
+    assert problems(served) == ["The vault is away."]

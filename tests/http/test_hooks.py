@@ -1,0 +1,216 @@
+"""Events over HTTP: taken once, kept whatever dies, refused in words, never more at once than there is room for."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.served import Served, serving
+from tests.scratch import Scratch, recorded
+from tests.waiting import until
+from vaultd.client import Exchange
+from vaultd.core.ids import KEY
+from vaultd.engine.passes import Passes
+
+PROMPT = {"session_id": "s-1", "prompt": "Count the okapis"}
+
+
+@pytest.fixture
+def served(scratch: Scratch) -> Iterator[Served]:
+    with serving(scratch) as served:
+        yield served
+
+
+def drain(served: Served) -> None:
+    Passes(served.scratch.stores()).drain()
+
+
+def test_an_event_is_in_the_inbox_when_it_is_accepted(served: Served) -> None:
+    told = served.hook({**PROMPT, "cwd": str(served.checkout)})
+    assert told.status == 202 and KEY.match(told.json["key"])
+    assert served.new() == [told.json["key"]]
+    head, _, payload = (served.scratch.vault / ".vaultd/inbox/new" / told.json["key"]).read_bytes().partition(b"\n\n")
+    rows = head.decode().split("\n")
+    assert rows[0] == "vaultd-event 1" and "agent=claude-code" in rows and "event=UserPromptSubmit" in rows
+    assert f"cwd={served.checkout}" in rows and f"root={served.checkout}" in rows and "via=http" in rows
+    assert json.loads(payload) == {**PROMPT, "cwd": str(served.checkout)}
+    drain(served)
+    told = served.ask("/api/v1/sessions/s-1/observations?project=shop")
+    assert [o["text"] for o in told.json["observations"]] == ["Count the okapis"]
+
+
+def test_a_recorded_session_over_http_becomes_a_page(served: Served) -> None:
+    native = str(uuid.uuid4())
+    base = {"session_id": native, "cwd": str(served.checkout)}
+    for name in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        payload = {**recorded("claude-code", name), **base}
+        assert served.hook(payload, event=name).status == 202
+    drain(served)
+    pages = [p for p in served.scratch.vault.glob("projects/shop/sessions/*.md") if native in p.read_text("utf-8")]
+    assert len(pages) == 1
+
+
+def test_the_same_key_is_taken_once_and_another_body_under_it_is_a_conflict(served: Served) -> None:
+    first = served.hook(PROMPT, ingest_key="k-1")
+    assert first.status == 202 and first.json["key"].startswith("h")
+    assert served.hook(PROMPT, ingest_key="k-1").json == first.json
+    assert served.hook({**PROMPT, "prompt": "Another"}, ingest_key="k-1").status == 409
+    assert served.hook({**PROMPT, "session_id": "s-2"}, ingest_key="k-1").json["key"] != first.json["key"]
+    header = served.ask(
+        "/hook?agent=claude-code&event=UserPromptSubmit",
+        "POST",
+        json.dumps(PROMPT),
+        {"Idempotency-Key": "k-1"},
+    )
+    assert header.json == first.json
+    assert len(served.new()) == 2
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["open", "ended and packed"])
+def test_a_key_is_known_after_its_event_was_taken_in(served: Served, ended: bool) -> None:
+    first = served.hook(PROMPT, ingest_key="k-1")
+    if ended:
+        served.hook({"session_id": "s-1", "reason": "other"}, event="SessionEnd")
+    drain(served)
+    assert served.new() == []
+    assert served.hook(PROMPT, ingest_key="k-1").json == first.json
+    assert served.hook({**PROMPT, "prompt": "Another"}, ingest_key="k-1").status == 409
+    assert served.new() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "words"),
+    [
+        ("agent=nobody&event=Stop", "{}", "Unknown agent"),
+        ("agent=claude-code", "{}", "`event` is needed"),
+        ("event=Stop", "{}", "`agent` is needed"),
+        ("agent=claude-code&event=Stop&sesion_id=x", "{}", "There are: agent"),
+        ("agent=claude-code&event=Stop&event=Start", "{}", "twice"),
+        ("agent=claude-code&event=a%20b", "{}", "`event` must match"),
+        ("agent=claude-code&event=%40close", '{"sid": "0123456789"}', "closed by vaultd"),
+        ("agent=claude-code&event=Stop&ingest_key=a%2Fb", "{}", "`ingest_key` must match"),
+        ("agent=claude-code&event=Stop&ingest_key=" + "k" * 65, "{}", "`ingest_key` must match"),
+        ("agent=claude-code&event=Stop&at=yesterday", "{}", "`at` must be a time"),
+        ("agent=claude-code&event=Stop&at=2026-11-30T10:00:00", "{}", "`at` must be a time"),
+        ("agent=claude-code&event=Stop", "", "not JSON"),
+        ("agent=claude-code&event=Stop", "{", "not JSON"),
+        ("agent=claude-code&event=Stop", "[]", "must be a JSON object"),
+        ("agent=claude-code&event=Stop", "\udcff", "not JSON"),
+        ("agent=claude-code&event=Stop", "[" * 100_000, "not JSON"),
+    ],
+)
+def test_what_is_no_event_is_refused_in_words(served: Served, query: str, body: str, words: str) -> None:
+    told = served.ask(f"/hook?{query}", "POST", body.encode("utf-8", "surrogateescape"))
+    assert told.status == 400 and words in told.json["error"]["message"]
+    assert served.new() == []
+
+
+def test_a_folder_that_is_kept_out_leaves_nothing(served: Served) -> None:
+    (served.checkout / ".vaultd.toml").write_text("enabled = false\n")
+    told = served.hook({**PROMPT, "cwd": str(served.checkout)})
+    assert told.status == 202 and told.json == {"key": ""} and served.new() == []
+
+
+def test_values_of_an_event_cannot_forge_its_header(served: Served) -> None:
+    told = served.hook(PROMPT, cwd="/a%0Aagent=evil%0A%0A", session_id="x%0Aroot=/evil")
+    head = (served.scratch.vault / ".vaultd/inbox/new" / told.json["key"]).read_bytes().partition(b"\n\n")[0]
+    assert b"\nagent=evil" not in head and b"\nroot=/evil" not in head and b"%0Aagent=evil" in head
+
+
+def batch(served: Served, entries: object) -> Any:
+    told = served.ask("/hook/batch", "POST", json.dumps(entries))
+    return told.status, told.json
+
+
+def test_a_batch_is_taken_in_its_order_until_one_cannot_be(served: Served) -> None:
+    def entry(key: str, body: object = PROMPT) -> dict[str, object]:
+        return {"url": f"http://x/hook?agent=claude-code&event=UserPromptSubmit&ingest_key={key}", "body": body}
+
+    other = {"agent": "codex", "event": "Stop", "session_id": "c-1", "body": {"x": 1}}
+    again = entry("a", {**PROMPT, "prompt": "Another"})
+    status, told = batch(served, [entry("a"), other, entry("b"), entry("a"), again, entry("c")])
+    assert (status, told["accepted_indices"], told["failed_index"]) == (202, [0, 1, 2, 3], 4)
+    assert told["error"]["code"] == "conflict" and len(served.new()) == 3
+    status, told = batch(served, [entry("d"), {"url": "http://x/hook?agent=nobody&event=Stop", "body": {}}, entry("e")])
+    assert (status, told["accepted_indices"], told["failed_index"]) == (202, [0], 1)
+    assert "Unknown agent" in told["error"]["message"]
+    before = served.new()
+    wrongs: list[object] = [
+        {},
+        [1],
+        [{"url": 1, "body": {}}],
+        [{"agent": "codex", "event": "Stop"}],
+        [other] * 257,
+        "x",
+    ]
+    for wrong in wrongs:
+        status, told = batch(served, wrong)
+        assert status == 400
+    assert served.new() == before
+    assert batch(served, []) == (202, {"accepted": 0, "accepted_indices": [], "failed_index": None})
+
+
+def test_beyond_the_room_for_hooks_clients_are_told_to_come_back(scratch: Scratch) -> None:
+    with serving(scratch, at_work=2) as served:
+        inside, go = threading.Semaphore(0), threading.Event()
+        receive = served.service.deliver
+
+        def slow(hook: Any) -> str:
+            inside.release()
+            assert go.wait(30)
+            return receive(hook)
+
+        served.service.deliver = slow  # type: ignore[method-assign]  # a disk that takes its time
+        answers: list[int] = []
+        threads = [
+            threading.Thread(target=lambda n=n: answers.append(served.hook({**PROMPT, "n": n}).status))
+            for n in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            assert inside.acquire(timeout=30)
+        told = served.hook(PROMPT)
+        assert told.status == 429 and told.headers["retry-after"]
+        assert served.ask("/health").status == 200
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert answers == [202, 202] and served.hook(PROMPT).status == 202
+        assert len(served.new()) == 3
+
+
+def test_a_backlog_that_only_grows_is_not_added_to(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vaultd.engine.local._BACKLOG", 0)
+    monkeypatch.setattr("vaultd.engine.local._BACKLOG_S", 0.0)
+    assert served.hook(PROMPT).status == 202
+    assert served.hook({**PROMPT, "n": 2}).status == 429
+    drain(served)
+    assert served.hook({**PROMPT, "n": 2}).status == 202
+
+
+def test_what_was_accepted_survives_the_daemon_s_death(scratch: Scratch) -> None:
+    scratch.run("up", check=True)
+    told = json.loads((scratch.vault / ".vaultd/daemon.json").read_bytes())
+    pid = told["pid"]
+    os.kill(pid, signal.SIGSTOP)  # nothing may be taken in ...
+    os.kill(pid, signal.SIGCONT)
+    bodies = [{"session_id": "s", "prompt": f"okapi {n}"} for n in range(20)]
+    target = "/hook?agent=claude-code&event=UserPromptSubmit"
+    for body in bodies:
+        answer = Exchange(told["socket"], 30).run(target, json.dumps(body).encode(), {})
+        assert answer.status == 202
+    os.kill(pid, signal.SIGKILL)  # ... that is not found afterwards
+    until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2])
+    scratch.run("ingest", check=True)
+    done = (scratch.vault / ".vaultd/done").rglob("*")
+    text = "".join(path.read_text("utf-8") for path in done if path.is_file())
+    assert all(f"okapi {n}" in text for n in range(20))
