@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -126,7 +127,7 @@ class Doorman:
 
     def _requests(self, near: socket.socket, far: socket.socket) -> None:
         """Each request with the header behind its first line; bodies are counted by their length."""
-        with near, far, near.makefile("rb") as stream:
+        with near, far, near.makefile("rb") as stream, contextlib.suppress(OSError):  # a client may go away
             while first := stream.readline():
                 head, length = [first, self._line, b"Connection: keep-alive\r\n"], 0
                 while (line := stream.readline()) not in (b"\r\n", b""):
