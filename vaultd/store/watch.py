@@ -11,6 +11,7 @@ import errno
 import logging
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,6 +111,8 @@ class Watch:
         )
         from watchdog.observers import Observer
 
+        # A folder that is made while it is looked into is warned of; as an error that would end watchdog's thread.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         watch = self
 
         class Receiver(FileSystemEventHandler):
