@@ -343,6 +343,26 @@ def test_where_the_system_has_no_more_watches_it_scans_and_says_why(
     live.close()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # watchdog's thread, on purpose
+def test_a_new_folder_that_is_one_too_many_is_scanned(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    from watchdog.observers.inotify_c import InotifyFD
+
+    with watching(scratch, True) as world:
+        (world.vault / "notes").mkdir(exist_ok=True)
+        world.page("notes/first.md", "A takin.\n")
+        world.finds("takin", "notes/first.md")
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(InotifyFD, "add_callback", full)
+        world.page("notes/deep/a.md", "An ibex.\n")
+        world.finds("ibex", "notes/deep/a.md")
+        world.page("notes/deep/b.md", "A quagga.\n")
+        world.finds("quagga", "notes/deep/b.md")
+        assert world.live.watch is not None and "fs.inotify.max_user_watches" in world.live.watch.reason
+
+
 @pytest.mark.parametrize("kind", ["9p", "cifs", "nfs4", "fuse.sshfs"])
 def test_a_file_system_that_does_not_tell_is_scanned(tmp_path: Path, kind: str) -> None:
     mounts = tmp_path / "mountinfo"

@@ -7,6 +7,7 @@ old name, or lost; then, and when they are too many, the hint is "look at everyt
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -63,7 +64,12 @@ class Watch:
     @property
     def works(self) -> bool:
         """Whether hints can be expected; `reason` says in words why not."""
-        return self._observer is not None and self._observer.is_alive()
+        observer = self._observer
+        if observer is None or self.reason or not observer.is_alive():
+            return False
+        # What reads from the system is another thread, which ends when a new folder is one too many.
+        readers = [reader for e in observer.emitters if (reader := getattr(e, "_inotify_fd", None)) is not None]
+        return all(reader.is_alive() for reader in readers)
 
     def start(self) -> bool:
         """Begin, or begin again after it broke off: everything is to be looked at then. Whether it works."""
@@ -86,9 +92,11 @@ class Watch:
         observer, self._observer = self._observer, None
         logging.getLogger(_LIBRARY).removeHandler(self._told)
         if observer is not None:
-            observer.unschedule_all()
-            if observer.is_alive():
+            with contextlib.suppress(Exception):  # of one whose threads died
+                observer.unschedule_all()
+            with contextlib.suppress(Exception):
                 observer.stop()
+            if observer.is_alive():
                 observer.join(2.0)
 
     def take(self) -> Hints:
