@@ -222,6 +222,7 @@ DERIVED = "what the page says: the index holds nothing that is not in the vault"
 PLAIN: Mapping[str, Mapping[str, str]] = {
     "vault": {
         **dict.fromkeys(["rel", "rel_from", "rel_to", "page.path"], PATH),
+        "Vault.scan(only)": "reads",
         "vault_id": "hex digits, checked",
         "page.data": "the page as it was read",
         "values{}": "frontmatter keys, which are ours",

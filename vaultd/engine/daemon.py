@@ -3,7 +3,8 @@
 Three loops, so that none waits for another, and companions (what answers clients) beside them:
 
     events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
-    index     the vault is scanned every few seconds, and at once after pages were written
+    index     what was written, and what the watch hints at, at once; the whole vault is scanned every minute, or
+              every few seconds where nothing is watched
     history   our pages within seconds, a person's edits after a quiet minute; git is asked for those when a scan has
               seen a change, and now and then for files that are no pages
 
@@ -23,11 +24,11 @@ from typing import Protocol
 
 from vaultd import __version__
 from vaultd.config import load, settings_state
+from vaultd.engine.following import Following
 from vaultd.engine.history import History
 from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import own_process, told_process
-from vaultd.engine.reconcile import Reconcile
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
@@ -36,8 +37,6 @@ __all__ = ["Companion", "Daemon"]
 
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
-_SCAN_S = 5.0
-_SCAN_SHARE = 100  # of large vaults: the time between scans is at least so many times what one takes
 _COMMIT_S = 2.0
 _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
 _EDITING_S = 10.0  # this often
@@ -67,13 +66,13 @@ class Daemon:
         self._stopping = threading.Event()
         self._written: set[str] = set()
         self._guard = threading.Lock()
-        self.live = Live(stores)
+        self.live = Live(stores, watch=stores.config.watch)
         self._told: dict[str, str] = {}
-        self._scan_every = _SCAN_S
         self._offers_due = threading.Event()
         self._edited = threading.Event()
         self._edits_at = 0.0
         self._passes = Passes(stores)
+        self._following = Following(self.live, self._passes.trouble)
         self._lock = stores.daemon_lock
         self._here_at = time.monotonic()
         self._settings = stores.config.read
@@ -222,17 +221,14 @@ class Daemon:
 
     def _index_step(self) -> None:
         """One pass of the index loop. The index stays open: opening it reads all of it."""
-        index = self.live.index
-        before = time.thread_time()
-        reconcile = Reconcile(self._stores, index)
-        behind = reconcile.behind()
-        self._scan_every = max(_SCAN_S, _SCAN_SHARE * (time.thread_time() - before))
-        if behind.count:
+        changed = self._following.step(self._stopping.is_set)
+        if changed:
             self._edited.set()
-        if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
+        if any(map(_is_offered, changed)):
             self._offers_due.set()
-        reconcile.run(behind)
-        index.compact()
+        if self._told.get("watch") != self.live.watching and self._lock.current:
+            self._told["watch"] = self.live.watching
+            self._announce()
 
     def _history_step(self) -> None:
         """One pass of the history loop."""
@@ -264,8 +260,7 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._attempt(self._index_step)
-                self.live.woken.wait(self._scan_every)
-                self.live.woken.clear()
+                self._following.wait(self._stopping)
         finally:
             self.live.close()
 

@@ -1,28 +1,34 @@
 """Reconcile: the index follows the disk.
 
-A scan is the truth: each page's inode, time and size are compared with what the index knows; what differs is read
-again, what is gone is dropped. Deleting the index folder loses nothing: the next pass makes it anew.
+A scan is the truth: each page's inode, time, size and project are compared with what the index knows; what differs is
+read again, what is gone is dropped. Hints (store/watch.py) say where to look first, no more. Deleting the index folder
+loses nothing: the next pass makes it anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.engine.stores import Stores
+from vaultd.errors import VaultdError
 from vaultd.store import fs
 from vaultd.store.fs import Lock, revision
-from vaultd.store.index import Drop, Index, IndexDoc, Put
+from vaultd.store.index import Drop, Index, IndexDoc, Known, Put
 from vaultd.store.vault import PageStat
 
 __all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
 
 _CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
+_HUGE = 256 * 1024  # bytes; such a page comes last, in a commit of its own: others do not wait for it
 _LITTER_S = 60.0  # a temporary file this old in the index's folder was left by a crash: who writes holds the lock
+
+
+log = logging.getLogger("vaultd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,20 @@ class Behind:
     def count(self) -> int:
         """Pages that a search may answer wrongly about."""
         return len(self.changed) + len(self.gone)
+
+    @property
+    def huge(self) -> Sequence[str]:
+        """The changed pages that take long to read, the smallest first."""
+        return [s.path for s in sorted(self.changed, key=lambda s: s.size) if s.size >= _HUGE]
+
+    def chunks(self) -> Iterator[Sequence[str]]:
+        """Paths in commits of a bounded size: what is gone, the newest pages (a person looks for those), huge ones."""
+        recent = sorted(self.changed, key=lambda s: -s.mtime_ns)
+        paths = [*self.gone, *(stat.path for stat in recent if stat.size < _HUGE)]
+        for start in range(0, len(paths), _CHUNK):
+            yield paths[start : start + _CHUNK]
+        for path in self.huge:
+            yield [path]
 
 
 def open_index(stores: Stores) -> Index:
@@ -51,25 +71,45 @@ def index_lock(stores: Stores) -> Lock:
 
 
 class Reconcile:
-    """Brings one index up to date."""
+    """Brings one index up to date, with the projects as they are when it is made.
+
+    `projects` are their ids by folder, `failed` the pages that could not be brought in, with the reasons: whatever is
+    wrong with one page, the others do not wait for it, and the next pass tries it again.
+    """
 
     def __init__(self, stores: Stores, index: Index) -> None:
         self._stores = stores
         self._index = index
-        self._ids = {project.folder: project.id for project in stores.projects.known()}
+        self.projects: Mapping[str, str] = {project.folder: project.id for project in stores.projects.known()}
+        self.failed: dict[str, str] = {}
 
-    def behind(self) -> Behind:
-        """Compare disk and index. A vault that is away has lost nothing: nothing is behind then."""
-        if not self._stores.vault.presence().here:
+    def behind(self, only: Iterable[str] | None = None) -> Behind:
+        """Compare disk and index; with `only`, what is under these vault paths (pages, and folders with all below).
+
+        A vault that is away has lost nothing: nothing is behind then. Nor is what could not be looked at.
+        """
+        vault = self._stores.vault
+        if not vault.presence().here:
             return Behind((), ())
+        paths = None if only is None else {path.rstrip("/") for path in only}
         known = self._index.known()
         changed, seen = [], set()
-        for stat in self._stores.vault.scan():
+        scan = vault.scan(paths)
+        for stat in scan:
+            if stat.path in seen:
+                continue
             seen.add(stat.path)
             have = known.get(stat.path)
-            if have is None or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size):
+            if (
+                have is None
+                or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size)
+                or have.project != self._project(stat.path)
+            ):
                 changed.append(stat)
-        return Behind(changed, [path for path in known if path not in seen])
+        gone = [path for path in _under(known, paths, seen) if path not in seen and scan.knows(path)]
+        if gone and not vault.presence().here:  # it went away meanwhile
+            return Behind((), ())
+        return Behind(changed, gone)
 
     def run(self, behind: Behind, progress: Callable[[int, int], None] | None = None, *, blocking: bool = True) -> bool:
         """Bring the index up to date; False when another process is at it and `blocking` is not wanted."""
@@ -79,14 +119,13 @@ class Reconcile:
         if not lock.acquire(blocking=blocking):
             return False
         try:
-            places, now = self._stores.config.places, self._stores.clock().timestamp()
-            fs.sweep_temps(places.index(self._stores.vault.root), _LITTER_S, now)
             if self._index.doubt:
                 self.make_anew(progress)
                 return True
+            self.clear_litter()
             done = 0
-            for chunk in _chunks(behind):
-                self._index.apply([self._change(item) for item in chunk])
+            for chunk in behind.chunks():
+                self.bring_in(chunk)
                 done += len(chunk)
                 if progress is not None:
                     progress(done, behind.count)
@@ -94,13 +133,34 @@ class Reconcile:
             lock.release()
         return True
 
+    def bring_in(self, paths: Sequence[str]) -> None:
+        """Let the index have these pages as they are on disk now, in one commit. The caller holds its lock."""
+        changes = [change for path in paths if (change := self._change(path)) is not None]
+        try:
+            self._index.apply(changes)
+        except (OSError, VaultdError):
+            raise  # a full disk, another writer: no fault of a page's
+        except Exception:
+            if len(changes) == 1:
+                log.exception("a fault while a page was indexed")
+                self.failed[changes[0].path] = "a fault, see the log"
+                return
+            for change in changes:
+                self.bring_in([change.path])
+
+    def clear_litter(self) -> None:
+        """Remove what a crash left in the index's folder. The caller holds its lock."""
+        folder = self._stores.config.places.index(self._stores.vault.root)
+        fs.sweep_temps(folder, _LITTER_S, self._stores.clock().timestamp())
+
     def make_anew(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the whole index anew of the pages on disk; the old one answers until then. The caller holds its lock."""
+        self.clear_litter()
         stats = sorted(self._stores.vault.scan(), key=lambda s: -s.mtime_ns)
 
         def puts() -> Iterator[Put]:
             for number, stat in enumerate(stats, 1):
-                change = self._change(stat)
+                change = self._change(stat.path)
                 if isinstance(change, Put):
                     yield change
                 if progress is not None:
@@ -108,21 +168,38 @@ class Reconcile:
 
         self._index.rebuild(puts())
 
-    def _change(self, item: PageStat | str) -> Put | Drop:
-        """What the index is told about one page."""
-        if isinstance(item, str):
-            return Drop(item)
-        page = self._stores.vault.read(item.path)
-        if page is None:
-            return Drop(item.path)
-        return Put(document(item, page.data, self._project(item.path)))
+    def _change(self, path: str) -> Put | Drop | None:
+        """What the index is told about one page; None when it cannot be read, or makes us fail."""
+        self.failed.pop(path, None)
+        try:
+            scan = self._stores.vault.scan([path])  # the state before it is read: a save in between is seen next time
+            stat = next(scan, None)
+            page = self._stores.vault.read(path) if stat is not None and stat.path == path else None
+            if stat is None or page is None:
+                return Drop(path) if scan.knows(path) and self._stores.vault.presence().here else None
+            return Put(document(stat, page.data, self._project(path)))
+        except OSError as error:
+            self.failed[path] = error.strerror or "it cannot be read"
+        except Exception:  # a page that we cannot deal with must not keep others out
+            log.exception("a fault while a page was read")
+            self.failed[path] = "a fault, see the log"
+        return None
 
     def _project(self, path: str) -> str:
         """The id of the project whose folder a page lies in; "" for a page outside all of them."""
-        parts = PurePosixPath(path).parts
-        if parts[0] == "_global":
+        if path.startswith("_global/"):
             return "_global"
-        return self._ids.get("/".join(parts[:2]), "")
+        slash = path.find("/", path.find("/") + 1)
+        return self.projects.get(path[:slash], "") if slash > 0 else ""
+
+
+def _under(known: Mapping[str, Known], paths: Collection[str] | None, seen: Collection[str]) -> Iterable[str]:
+    """The known pages that are one of the paths, or below one that is no page that was seen."""
+    if paths is None:
+        return list(known)
+    pages = [path for path in paths if path in known]
+    folders = tuple(path + "/" for path in paths if path not in known and path not in seen)
+    return [*pages, *(path for path in known if path.startswith(folders))] if folders else pages
 
 
 def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
@@ -156,13 +233,6 @@ def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(str(item) for item in value if item is not None)
     return (str(value),) if isinstance(value, str) and value else ()
-
-
-def _chunks(behind: Behind) -> Iterator[list[PageStat | str]]:
-    """Gone paths and changed pages in commits of a bounded size; newest pages first, a person looks for those."""
-    items: list[PageStat | str] = [*behind.gone, *sorted(behind.changed, key=lambda s: -s.mtime_ns)]
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]
 
 
 def rebuild(stores: Stores, progress: Callable[[int, int], None] | None = None) -> int:

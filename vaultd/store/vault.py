@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -245,9 +245,9 @@ class Vault:
         with contextlib.suppress(FileExistsError):
             fs.publish(folder / ".gitkeep", b"", sync_name=self._sync)
 
-    def scan(self) -> Scan:
-        """All pages: files that end in `.md`. Hidden files and folders and symlinks are passed over."""
-        return Scan(str(self.root))
+    def scan(self, only: Iterable[str] | None = None) -> Scan:
+        """All pages, or those under some paths: files that end in `.md`. Hidden names and symlinks are passed over."""
+        return Scan(str(self.root), only)
 
     def sync_all(self) -> None:
         """Make everything written so far durable, in one call."""
