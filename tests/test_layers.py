@@ -52,6 +52,8 @@ LONG_MODULES: dict[str, str] = {
     "engine/local.py": "one call of the service after another",
     "config.py": "the only reader of the environment and of settings",
     "store/index.py": "the only module that may know whoosh",
+    "store/watch.py": "the only module that may know watchdog",
+    "engine/live.py": "one object that threads share",
 }
 
 

@@ -54,6 +54,7 @@ WRITERS = {
     "store/builds.py Builds._write": "versions, the vault's path, numbers, what is wrong with an index",
     "store/sums.py note_sums": "names and sums of index files",
     "store/lock.py Lock.acquire": "an empty file",
+    "store/watch.py Watch.settle": "an empty file",
     # this machine's own files, none of them a store
     "engine/setup.py init": "an empty folder",
     "engine/setup.py remember": "the vault's path",
@@ -225,6 +226,7 @@ DERIVED = "what the page says: the index holds nothing that is not in the vault"
 PLAIN: Mapping[str, Mapping[str, str]] = {
     "vault": {
         **dict.fromkeys(["rel", "rel_from", "rel_to", "page.path"], PATH),
+        "Vault.scan(only)": "reads",
         "vault_id": "hex digits, checked",
         "page.data": "the page as it was read",
         "values{}": "frontmatter keys, which are ours",
