@@ -56,3 +56,4 @@ def start_log(rules: Rules, file: Path | None = None) -> None:
     handler.setFormatter(CleanLines(rules))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("vaultd").setLevel(logging.INFO)
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # it logs each request that is not HTTP, as an error

@@ -11,10 +11,9 @@ from vaultd.http.values import Parameter
 
 __all__ = ["document"]
 
-_ERROR = {
-    "description": "What is wrong, and what to do",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-}
+_SAID = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+_ERROR = {"description": "What is wrong, and what to do", "content": _SAID}
+_MALFORMED = {**_ERROR, "content": {**_SAID, "text/plain": {"schema": {"type": "string"}}}}  # of the HTTP parser
 _OBJECT = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -50,12 +49,16 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
         for name in re.findall(r"{(\w+)}", route.path)
     ]
-    codes = ("400", "401", "403", "404", "405", "409", "413", "429", "503")
+    codes = ("401", "403", "404", "405", "409", "413", "429", "503")
     return {
         "operationId": re.sub(r"\W+", "_", route.path.strip("/")),
         "summary": route.summary,
         "parameters": [*inner, *map(_parameter, route.query)],
-        "responses": {"200": {"description": route.summary, "content": _OBJECT}, **dict.fromkeys(codes, _ERROR)},
+        "responses": {
+            "200": {"description": route.summary, "content": _OBJECT},
+            "400": _MALFORMED,
+            **dict.fromkeys(codes, _ERROR),
+        },
     }
 
 
