@@ -232,9 +232,14 @@ class Live:
         if before is not None and before != reconcile.projects:
             moved = set(before.items()) ^ set(reconcile.projects.items())
             named = named | {folder for folder, _ in moved}
+        pages = {path.removesuffix("/project.md") for path in named if path.endswith("/project.md")}
+        named = named | (pages - reconcile.projects.keys())  # the page of what is no project, perhaps any more
         if self.index.doubt or len(named) > _MOST or not self._stores.vault.presence().here:
             return self._leave()
         behind = reconcile.behind(named)
+        well = named.difference((s.path for s in behind.changed), behind.gone)
+        with self._guard:
+            self.failed = {path: why for path, why in self.failed.items() if path not in well}
         return self._leave() if behind.count > _MOST else self._bring_in(reconcile, behind, urgent=urgent)
 
     def _leave(self) -> bool:

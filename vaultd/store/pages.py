@@ -183,7 +183,7 @@ class Scan(Iterator[PageStat]):
         for path in (name.rstrip("/") for name in only):
             if not path:
                 yield from self._walk("")
-            elif flaw_of(path) is None and self._is_plain(path.rpartition("/")[0]):
+            elif not _CONTROL.search(path) and "/." not in f"/{path}" and self._is_plain(path.rpartition("/")[0]):
                 try:
                     found = os.lstat(f"{self._root}/{path}")
                 except OSError as error:
