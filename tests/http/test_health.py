@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -61,5 +60,5 @@ def test_wrong_settings_held_events_and_a_vault_that_is_away_make_it_unhealthy(s
     assert any("held back" in problem for problem in problems(served))
     (served.scratch.vault / ".vaultd/runs/trouble.json").unlink()
     assert problems(served) == []
-    os.rename(served.scratch.vault / ".vaultd/vault-id", served.scratch.vault / ".vaultd/away")  # noqa: PTH104  short
+    (served.scratch.vault / ".vaultd/vault-id").rename(served.scratch.vault / ".vaultd/away")
     assert problems(served) == ["The vault is away."]

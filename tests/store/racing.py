@@ -164,14 +164,21 @@ def editors(folder: Path, count: int, styles: tuple[str, ...], seed: int, race: 
 
 
 def run(
-    folder: Path, swaps: int, *, count: int = 25, styles: tuple[str, ...] = STYLES, naive: bool = False, seed: int = 1
+    folder: Path,
+    swaps: int,
+    *,
+    count: int = 25,
+    styles: tuple[str, ...] = STYLES,
+    naive: bool = False,
+    seed: int = 1,
+    seconds: float = 0.0,
 ) -> Race:
-    """Race until `swaps` writes of ours were tried for each style."""
+    """Race until `swaps` writes of ours were tried for each style, and for so many seconds at least."""
     race = Race({style: Counter() for style in styles})
     began = time.monotonic()
     with editors(folder, count, styles, seed, race):
         written = 0
-        while written < swaps:
+        while written < swaps or time.monotonic() - began < seconds:
             written += count
             pages = [(style, folder / f"{style}-{number}.md") for style in styles for number in range(count)]
             _write_all(pages, race, written, naive)
@@ -228,6 +235,7 @@ def main() -> None:
     parser.add_argument("--write", nargs=2)
     parser.add_argument("--swaps", type=int, default=1000)
     parser.add_argument("--pages", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--naive", action="store_true")
     given = parser.parse_args()
@@ -238,7 +246,14 @@ def main() -> None:
     if given.write:
         write_for_ever(Path(given.write[0]), int(given.write[1]))
     with tempfile.TemporaryDirectory() as scratch:
-        race = run(Path(scratch), given.swaps, count=given.pages, naive=given.naive, seed=given.seed)
+        race = run(
+            Path(scratch),
+            given.swaps,
+            count=given.pages,
+            naive=given.naive,
+            seed=given.seed,
+            seconds=given.seconds,
+        )
         left = [path for path in Path(scratch).iterdir() if path.name.startswith(fs.TEMP_PREFIX)]
     print(race)
     print(f"lost: {race.lost}, temp files left: {len(left)}")

@@ -543,6 +543,16 @@ def test_no_save_is_lost_in_a_long_race(tmp_path: Path, pages: int) -> None:
 
 @pytest.mark.slow
 @needs_leases
+@pytest.mark.parametrize("pages", [3, 12])
+def test_no_save_is_lost_in_a_minute_of_saving_the_same_pages(tmp_path: Path, pages: int) -> None:
+    """Three editors at once, each in its own way: in place, by rename, as vim does; vaultd writes as fast as it can."""
+    race = racing.run(tmp_path, 0, count=pages, seed=60 + pages, seconds=60)
+    assert race.seconds >= 60
+    check(race, tmp_path, 50 * pages)
+
+
+@pytest.mark.slow
+@needs_leases
 def test_no_save_is_lost_to_writers_that_are_killed(tmp_path: Path) -> None:
     """SIGKILL at any moment of a batch, again and again, while the editors save; `rescue` runs as after a restart."""
     race, chance = racing.Race(), random.Random(3)

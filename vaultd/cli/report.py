@@ -11,9 +11,16 @@ from vaultd.engine.status import OpenSession
 
 __all__ = ["show_status"]
 
+_WATCH = {"": "", "on": ", watches the vault for edits", "off": ", scans the vault for edits (`daemon.watch` is off)"}
 
-def show_status(terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession]) -> None:
-    """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work."""
+
+def show_status(
+    terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession], watch: str
+) -> None:
+    """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work.
+
+    `watch`: how the daemon learns of changes, see `engine.status.watching`.
+    """
     for problem in report["problems"]:
         terminal.say(f"! {problem}")
     daemon, pages, inbox = report["daemon"], report["pages"], report["inbox"]
@@ -21,7 +28,7 @@ def show_status(terminal: Terminal, report: dict[str, Any], folder: str, session
         ("vault", report["vault"]),
         (
             "daemon",
-            f"runs (pid {daemon['pid']})"
+            f"runs (pid {daemon['pid']}){_WATCH.get(watch, f', scans the vault for edits: {watch}')}"
             if daemon["running"]
             else "does not run (`vaultd up` starts it); capture goes on",
         ),

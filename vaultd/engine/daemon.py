@@ -3,8 +3,8 @@
 Three loops, so that none waits for another, and companions (what answers clients) beside them:
 
     events    the inbox, every fifth of a second (a look at the folder's time); sessions that are over, every second
-    index     at once where the file system tells of a change; the whole vault now and then, or every few seconds where
-              nothing tells
+    index     what was written, and what the watch hints at, at once; the whole vault is scanned every minute, or
+              every few seconds where nothing is watched
     history   our pages within seconds, a person's edits after a quiet minute; git is asked for those when a scan has
               seen a change, and now and then for files that are no pages
 
@@ -24,12 +24,12 @@ from typing import Protocol
 
 from vaultd import __version__
 from vaultd.config import load, settings_state
+from vaultd.engine.following import Following
 from vaultd.engine.health import Pulse
 from vaultd.engine.history import History
 from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import own_process, told_process
-from vaultd.engine.reconcile import Behind
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, UsageError, VaultdError
 from vaultd.store import fs
@@ -38,17 +38,12 @@ __all__ = ["Companion", "Daemon"]
 
 _LOOK_S = 0.2
 _SWEEP_S = 1.0
-_SCAN_S = 5.0
-_HINTED_S = 60.0  # where the file system tells of changes
-_BEAT_S = 30.0
-_SETTLE_S = 0.05
-_SCAN_SHARE = 200  # of large vaults: the time between scans is at least so many times what one takes
 _COMMIT_S = 2.0
 _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
 _EDITING_S = 10.0  # this often
 _TIDY_S = 30.0
 _AWAY_S = 3.0  # a vault that is away for so long is gone; `vaultd up` starts a daemon when it is back
-_END_S = 3.0  # of the five seconds within which it ends when told to
+_END_S = 2.0  # of the five seconds within which it ends when told to
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
 
 log = logging.getLogger("vaultd")
@@ -73,14 +68,13 @@ class Daemon:
         self._written: set[str] = set()
         self._guard = threading.Lock()
         self.live = Live(stores, watch=stores.config.watch)
-        self.live.seen = self._differs
         self.pulse = Pulse()
         self._told: dict[str, str] = {}
-        self._scan_every = _SCAN_S
         self._offers_due = threading.Event()
         self._edited = threading.Event()
         self._edits_at = 0.0
         self._passes = Passes(stores)
+        self._following = Following(self.live, self._passes.trouble)
         self._lock = stores.daemon_lock
         self._here_at = time.monotonic()
         self._settings = stores.config.read
@@ -230,22 +224,16 @@ class Daemon:
             self.live.touched(written)
 
     def _index_step(self) -> None:
-        """One pass of the index loop."""
+        """One pass of the index loop. The index stays open: opening it reads all of it."""
         self.pulse.beat("index")
-        told = self.live.rearm()
-        if self._told.get("watch") != told and self._lock.current:
-            self._told["watch"] = told
-            self._announce()
-        took = self.live.step(self._scan_every)
-        if took:
-            self._scan_every = max(_HINTED_S if self.live.hinted else _SCAN_S, _SCAN_SHARE * took)
-
-    def _differs(self, behind: Behind) -> None:
-        """Pages changed: git has edits to look for, and the next sessions perhaps other offers."""
-        if behind.count:
+        changed = self._following.step(self._stopping.is_set)
+        if changed:
             self._edited.set()
-        if any(_is_offered(path) for path in (*(s.path for s in behind.changed), *behind.gone)):
+        if any(map(_is_offered, changed)):
             self._offers_due.set()
+        if self._told.get("watch") != self.live.watching and self._lock.current:
+            self._told["watch"] = self.live.watching
+            self._announce()
 
     def _history_step(self) -> None:
         """One pass of the history loop."""
@@ -277,9 +265,7 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._attempt(self._index_step)
-                if self.live.woken.wait(min(self._scan_every, _BEAT_S)):
-                    self._stopping.wait(_SETTLE_S)  # one save is several notifications
-                self.live.woken.clear()
+                self._following.wait(self._stopping)
         finally:
             self.live.close()
 

@@ -1,161 +1,306 @@
-"""The index of a running daemon: kept open, and brought up to date before a question is answered.
+"""The index of a running daemon: kept open, brought up to date before a question is answered.
 
-Hints (store/watch.py, and `touched`) say where to look; a scan of the whole vault is the truth. The first thing is a
-scan, and another follows whenever a hint says so, a while after the last one, and always where nothing gives hints.
+Three things say what to bring in: pages that we wrote name themselves (`touched`), the watch hints at what others
+changed, and a scan, the truth, finds the rest. Named pages come first, for they are few; a scan's come in chunks, and
+between two chunks whoever waits for named ones has his turn. Only huge pages are left to the index loop in any case.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from vaultd.engine.reconcile import Behind, Reconcile, open_index
+from vaultd.engine.reconcile import Behind, Reconcile, index_lock, open_index
 from vaultd.engine.stores import Stores
+from vaultd.engine.turns import Turns
 from vaultd.store.index import Index
-from vaultd.store.watch import Watch
+
+if TYPE_CHECKING:
+    from vaultd.store.watch import Watch
 
 __all__ = ["Live"]
 
 _MOST = 500
 """Pages that a question waits for; more are left to the index loop and counted."""
 
-_PATIENCE_S = 0.3  # for which a question waits for pages that are being brought in
+_PATIENCE_S = 2.0
+"""How long a question waits for whoever is at the index."""
 
-log = logging.getLogger("vaultd")
+OFF = "off"
+"""What `watching` says where no watch is wanted."""
 
 
 class Live:
-    """An open index, and where it may be behind. Safe from several threads.
-
-    `woken` is set whenever there is something to look at; `seen` is told, on any thread, what differs before it is
-    brought in. Without `watch` nobody is asked for hints.
-    """
+    """An open index, and what it is known to be behind by. Safe from several threads."""
 
     def __init__(self, stores: Stores, *, watch: bool = False) -> None:
+        """Nothing is opened yet. With `watch` changes are watched for from the first scan on."""
         self._stores = stores
-        self._guard = threading.Lock()
-        self._work = threading.Lock()
+        self._watch_wanted = watch
+        self._watch: Watch | None = None
         self._index: Index | None = None
-        self._hinted: set[str] = set()
-        self._everything = True
-        self._pending = 0
-        self._scanned = 0.0
+        self._opening = threading.Lock()
+        self._turns = Turns()
+        self._guard = threading.Lock()  # of what follows
+        self._named: set[str] = set()
+        self._huge: set[str] = set()  # left to the index loop
+        self._taken = False  # named pages are being brought in
+        self._everything = True  # a scan is due
+        self._left = 0  # pages that the scan which goes on has not come to yet
+        self._changed: set[str] = set()
+        self._projects: Mapping[str, str] | None = None
+        self.failed: Mapping[str, str] = {}
         self.woken = threading.Event()
-        self.seen: Callable[[Behind], None] = lambda _: None
-        self.watch = Watch(stores.vault.root, self.woken.set) if watch else None
 
     @property
     def index(self) -> Index:
         """The index, opened when first asked for."""
-        with self._guard:
+        with self._opening:
             self._index = self._index or open_index(self._stores)
             return self._index
 
     @property
+    def watching(self) -> str:
+        """`on`, `off`, or in words why changes are found by scanning only."""
+        if not self._watch_wanted:
+            return OFF
+        return self._watch.state if self._watch is not None else "it has not begun"
+
+    @property
     def hinted(self) -> bool:
-        """Whether changes are told, so that a scan is a precaution only."""
-        return self.watch is not None and self.watch.works
+        """Whether hints come in: then a scan is needed now and then only."""
+        return self.watching == "on"
+
+    @property
+    def due(self) -> bool:
+        """Whether everything is to be looked at."""
+        return self._everything or not self.hinted or self.index.doubt is not None
 
     def touched(self, paths: Iterable[str]) -> None:
         """These pages (vault paths) were written or removed just now: the next question knows, the index loop wakes."""
-        new = set(paths)
-        if new:
+        named = set(paths)
+        if named:
             with self._guard:
-                self._hinted |= new
+                self._named |= named
             self.woken.set()
 
+    def take_changed(self) -> set[str]:
+        """The pages that were brought in, or dropped, since this was asked last."""
+        with self._guard:
+            taken, self._changed = self._changed, set()
+        return taken
+
     def catch_up(self) -> int:
-        """Bring in what is known to have changed up to now, unless it is much; how many pages are still behind."""
-        if not self._work.acquire(timeout=_PATIENCE_S):
-            return max(1, self._pending)
-        try:
-            behind = self._look(Reconcile(self._stores, self.index), scan=not self.hinted)
-            if behind.count > _MOST:
-                self._again(everything=True)
-                return behind.count
-            return self._bring(behind)
-        finally:
-            self._work.release()
+        """Bring in what was named and hinted up to now, unless it is much; how many pages are still behind.
 
-    def rearm(self) -> str:
-        """Begin to watch, or again where that broke off: "on", "off", or why it does not work."""
-        watch = self.watch
-        if watch is None:
-            return "off"
-        if not watch.works and not watch.reason:
-            if self._scanned:
-                log.warning("watching the vault broke off; it is begun anew")
-            watch.start()
-        return watch.reason or "on"
-
-    def step(self, every_s: float) -> float:
-        """One pass of the index loop: look where hints say, or at everything when the last scan is `every_s` old.
-
-        The seconds of processor time that a scan took, 0 for none.
+        Without hints everything is looked at.
         """
-        with self._work:
+        if self._watch is not None and self.hinted:
+            self._watch.settle()
+        if self.index.doubt:
+            with self._guard:
+                self._everything = True
+        if not self._bring_named(urgent=True):
+            return self._behind + 1
+        if self.hinted:
+            return self._behind
+        with self._turns.taken(urgent=True, timeout=_PATIENCE_S) as mine:
+            if not mine:
+                return self._behind + 1
+            reconcile = Reconcile(self._stores, self.index)
+            behind = reconcile.behind()
+            if behind.count > _MOST or not self._bring_in(reconcile, behind, urgent=True):
+                self.woken.set()
+                return behind.count
+        return self._behind
+
+    def scan(self, stop: Callable[[], bool] = lambda: False) -> float:
+        """Look at everything and bring in what changed, until `stop`; processor seconds that the look took."""
+        with self._turns.taken():
+            self._arm()
+            self._take_hints()
+            with self._guard:
+                self._everything = False
             before = time.thread_time()
-            scan = time.monotonic() - self._scanned >= every_s or not self.hinted
-            behind = self._look(Reconcile(self._stores, self.index), scan=scan)
-            took = time.thread_time() - before if scan else 0.0
-            self._bring(behind)
-            self.index.compact()
+            try:
+                reconcile = Reconcile(self._stores, self.index)
+                behind = reconcile.behind()
+            except BaseException:
+                self._look_again()
+                raise
+            took = time.thread_time() - before
+            self._projects = reconcile.projects
+            if not self._stores.vault.presence().here:
+                self._look_again()
+        if behind.count:
+            try:
+                self._work_off(reconcile, behind, stop)
+            except BaseException:
+                self._look_again()
+                raise
+            finally:
+                self._left = 0
+        self.failed = dict(reconcile.failed)
         return took
 
+    def bring_named(self) -> None:
+        """Bring in what was named and hinted, huge pages too."""
+        self._bring_named(urgent=False)
+        while self._huge:
+            with self._guard:
+                path = self._huge.pop()
+            with self._turns.taken(), self._locked(urgent=False):
+                reconcile = Reconcile(self._stores, self.index)
+                reconcile.bring_in([path])
+                self._note(reconcile, [path])
+            self._bring_named(urgent=False)
+
+    def compact(self) -> None:
+        """Merge what many small changes left, if nobody else is at the index."""
+        with self._turns.taken(), self._locked(urgent=True) as mine:
+            if mine:
+                self.index.compact()
+
     def close(self) -> None:
-        """Stop watching and let go of the index."""
-        if self.watch is not None:
-            self.watch.stop()
-        with self._guard:
+        """Let go of the watch and the index."""
+        if self._watch is not None:
+            self._watch.close()
+        with self._opening:
             if self._index is not None:
                 self._index.close()
                 self._index = None
 
-    def _look(self, reconcile: Reconcile, *, scan: bool) -> Behind:
-        """What differs, where hints say or everywhere."""
-        if self.index.doubt:
-            scan = True
+    @property
+    def _behind(self) -> int:
+        """Pages that the index is known to be behind by."""
         with self._guard:
-            paths, self._hinted = self._hinted, set()
-            scan, self._everything = scan or self._everything, False
-        if self.watch is not None:
-            hints = self.watch.take()
-            paths |= hints.paths
-            scan = scan or hints.everything
-        if not scan:
-            return reconcile.behind_at(paths)
-        self._scanned = time.monotonic()
-        return reconcile.behind()
+            return self._left + len(self.failed) + len(self._huge) + (self._everything and self.hinted)
 
-    def _bring(self, behind: Behind) -> int:
-        """Bring pages in; how many could not be and are looked at again later."""
-        self._pending = behind.count
-        self.seen(behind)
-        if not behind.count:
-            return 0
-        reconcile = Reconcile(self._stores, self.index)
+    def _arm(self) -> None:
+        """Begin to watch, or again; where that is not possible the watch knows why."""
+        if self._watch_wanted:
+            if self._watch is None:
+                from vaultd.store.watch import Watch  # watchdog takes long to import
 
-        def progress(done: int, total: int) -> None:
-            self._pending = total - done
+                self._watch = Watch(self._stores.vault.root, self.woken.set)
+            self._watch.arm(time.monotonic())
 
-        try:
-            done = reconcile.run(behind, progress, blocking=behind.count > _MOST)
-        except BaseException:
-            self._again(everything=True)
-            raise
-        left = behind.count if not done else len(reconcile.failed)
-        self._pending = left
-        if not done:
-            self._again(everything=True)  # another process is at it
-        elif reconcile.failed:
+    def _look_again(self) -> None:
+        """Something went wrong: have everything looked at."""
+        with self._guard:
+            self._everything = True
+
+    def _take_hints(self) -> None:
+        """Add the watch's hints to what is named."""
+        hints = self._watch.take() if self._watch is not None and self._watch.pending else set()
+        with self._guard:
+            self._everything = self._everything or hints is None
+            self._named |= hints or set()
+
+    def _bring_named(self, *, urgent: bool) -> bool:
+        """Bring in what is named, but for huge pages; False when a question would wait for too long."""
+        with self._guard:
+            nothing = not (self._named or self._taken)
+        if nothing and not (self._watch is not None and self._watch.pending):
+            return True
+        with self._turns.taken(urgent=urgent, timeout=_PATIENCE_S if urgent else None) as mine:
+            if not mine:
+                return False
+            self._take_hints()
             with self._guard:
-                self._hinted |= reconcile.failed
-        return left
+                named, self._named = self._named, set()
+                self._taken = True
+            done = False
+            try:
+                done = self._bring_paths(named, urgent)
+            finally:
+                with self._guard:
+                    self._taken = False
+                    if not done:
+                        self._named |= named
+            return done
 
-    def _again(self, *, everything: bool) -> None:
-        """Look again, at everything, the next time."""
+    def _bring_paths(self, named: set[str], urgent: bool) -> bool:
+        """Compare these paths with the disk and bring them in; whether they are dealt with."""
+        if not named:
+            return True
+        reconcile = Reconcile(self._stores, self.index)
+        before, self._projects = self._projects, reconcile.projects
+        if before is not None and before != reconcile.projects:
+            moved = set(before.items()) ^ set(reconcile.projects.items())
+            named = named | {folder for folder, _ in moved}
+        pages = {path.removesuffix("/project.md") for path in named if path.endswith("/project.md")}
+        named = named | (pages - reconcile.projects.keys())  # the page of what is no project, perhaps any more
+        if self.index.doubt or len(named) > _MOST or not self._stores.vault.presence().here:
+            return self._leave()
+        behind = reconcile.behind(named)
+        well = named.difference((s.path for s in behind.changed), behind.gone)
         with self._guard:
-            self._everything = self._everything or everything
+            self.failed = {path: why for path, why in self.failed.items() if path not in well}
+        return self._leave() if behind.count > _MOST else self._bring_in(reconcile, behind, urgent=urgent)
+
+    def _leave(self) -> bool:
+        """Leave it to a scan."""
+        self._look_again()
         self.woken.set()
+        return True
+
+    def _bring_in(self, reconcile: Reconcile, behind: Behind, *, urgent: bool) -> bool:
+        """Bring in what is behind, but for huge pages; False when another process is at the index for too long."""
+        if behind.huge:
+            with self._guard:
+                self._huge.update(behind.huge)
+            self.woken.set()
+        if behind.count == len(behind.huge):
+            return True
+        with self._locked(urgent=urgent) as mine:
+            if mine and self.index.doubt:
+                reconcile.make_anew()
+                self._note(reconcile, [stat.path for stat in behind.changed])
+            elif mine:
+                for chunk in behind.chunks():
+                    if chunk[0] not in behind.huge:
+                        reconcile.bring_in(chunk)
+                        self._note(reconcile, chunk)
+            return mine
+
+    def _work_off(self, reconcile: Reconcile, behind: Behind, stop: Callable[[], bool]) -> None:
+        """Bring in what a scan found, chunk by chunk."""
+        self._left = behind.count
+        if self.index.doubt:
+            with self._locked(urgent=False):
+                reconcile.make_anew()
+            self._note(reconcile, [stat.path for stat in behind.changed])
+            return
+        for chunk in behind.chunks():
+            if stop():
+                return
+            with self._turns.taken(), self._locked(urgent=False):
+                reconcile.bring_in(chunk)
+                self._note(reconcile, chunk)
+            self._left -= len(chunk)
+            self._bring_named(urgent=False)
+
+    def _note(self, reconcile: Reconcile, paths: Iterable[str]) -> None:
+        """Remember what was brought in and what was not."""
+        told = set(paths)
+        with self._guard:
+            self._changed |= told - reconcile.failed.keys()
+            kept = {path: why for path, why in self.failed.items() if path not in told}
+            self.failed = {**kept, **reconcile.failed}
+            self._huge -= told
+
+    @contextmanager
+    def _locked(self, *, urgent: bool) -> Iterator[bool]:
+        """Hold the lock of the index, for other processes; whether it could be had in time."""
+        lock = index_lock(self._stores)
+        deadline, pause = time.monotonic() + _PATIENCE_S, threading.Event()
+        while not lock.acquire(blocking=not urgent) and time.monotonic() < deadline:
+            pause.wait(0.01)
+        try:
+            yield lock.held
+        finally:
+            lock.release()

@@ -1,20 +1,21 @@
 """Reconcile: the index follows the disk.
 
-A scan is the truth: each page's inode, time and size are compared with what the index knows; what differs is read
-again, what is gone is dropped. Deleting the index folder loses nothing: the next pass makes it anew.
+A scan is the truth: each page's inode, time, size and project are compared with what the index knows; what differs is
+read again, what is gone is dropped. Hints (store/watch.py) say where to look first, no more. Deleting the index folder
+loses nothing: the next pass makes it anew.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.engine.stores import Stores
+from vaultd.errors import VaultdError
 from vaultd.store import fs
 from vaultd.store.fs import Lock, revision
 from vaultd.store.index import Drop, Index, IndexDoc, Known, Put
@@ -23,7 +24,8 @@ from vaultd.store.vault import PageStat
 __all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
 
 _CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
-_HUGE = 512 * 1024  # bytes
+_HUGE = 256 * 1024  # bytes; such a page comes last, in a commit of its own: others do not wait for it
+_YOUNG_S = 2.0
 _LITTER_S = 60.0  # a temporary file this old in the index's folder was left by a crash: who writes holds the lock
 
 
@@ -42,6 +44,20 @@ class Behind:
         """Pages that a search may answer wrongly about."""
         return len(self.changed) + len(self.gone)
 
+    @property
+    def huge(self) -> Sequence[str]:
+        """The changed pages that take long to read, the smallest first."""
+        return [s.path for s in sorted(self.changed, key=lambda s: s.size) if s.size >= _HUGE]
+
+    def chunks(self) -> Iterator[Sequence[str]]:
+        """Paths in commits of a bounded size: what is gone, the newest pages (a person looks for those), huge ones."""
+        recent = sorted(self.changed, key=lambda s: -s.mtime_ns)
+        paths = [*self.gone, *(stat.path for stat in recent if stat.size < _HUGE)]
+        for start in range(0, len(paths), _CHUNK):
+            yield paths[start : start + _CHUNK]
+        for path in self.huge:
+            yield [path]
+
 
 def open_index(stores: Stores) -> Index:
     """The vault's index, made if there is none."""
@@ -56,64 +72,75 @@ def index_lock(stores: Stores) -> Lock:
 
 
 class Reconcile:
-    """Brings one index up to date."""
+    """Brings one index up to date, with the projects as they are when it is made.
+
+    `projects` are their ids by folder, `failed` the pages that could not be brought in, with the reasons: whatever is
+    wrong with one page, the others do not wait for it, and the next pass tries it again.
+    """
 
     def __init__(self, stores: Stores, index: Index) -> None:
         self._stores = stores
         self._index = index
-        self._ids = {project.folder: project.id for project in stores.projects.known()}
-        self.failed: set[str] = set()
+        self.projects: Mapping[str, str] = {project.folder: project.id for project in stores.projects.known()}
+        self.failed: dict[str, str] = {}
+        self._formers: dict[str, str] = {}
 
-    def behind(self) -> Behind:
-        """Compare disk and index. A vault that is away has lost nothing: nothing is behind then."""
-        if not self._stores.vault.presence().here:
+    def behind(self, only: Iterable[str] | None = None) -> Behind:
+        """Compare disk and index; with `only`, what is under these vault paths (pages, and folders with all below).
+
+        A vault that is away has lost nothing: nothing is behind then. Nor is what could not be looked at.
+        """
+        vault = self._stores.vault
+        if not vault.presence().here:
             return Behind((), ())
-        known = self._index.known()
-        scan, changed, seen = self._stores.vault.scan(), [], set()
+        paths = None if only is None else {path.rstrip("/") for path in only}
+        known, now = self._index.known(), self._stores.clock().timestamp()
+        changed, seen = [], set()
+        scan = vault.scan(paths)
         for stat in scan:
+            if stat.path in seen:
+                continue
             seen.add(stat.path)
-            if self._differs(stat, known.get(stat.path)):
+            if self._differs(stat, known.get(stat.path), now):
                 changed.append(stat)
-        hidden = tuple(f"{folder}/" if folder else "" for folder in scan.unreadable)  # unknown, not gone
-        return Behind(changed, [path for path in known if path not in seen and not path.startswith(hidden)])
-
-    def behind_at(self, paths: Iterable[str]) -> Behind:
-        """The same for these paths only; for a project's page, of all that its folder holds."""
-        if not self._stores.vault.presence().here:
+        gone = [path for path in _under(known, paths, seen) if path not in seen and scan.knows(path)]
+        if gone and not vault.presence().here:  # it went away meanwhile
             return Behind((), ())
-        known = self._index.known()
-        wanted = set(paths)
-        if any(path.endswith("/project.md") for path in wanted):
-            return self.behind()
-        stats = {path: self._stores.vault.stat(path) for path in wanted}
-        changed = [stat for path, stat in stats.items() if stat is not None and self._differs(stat, known.get(path))]
-        return Behind(changed, [path for path, stat in stats.items() if stat is None and path in known])
+        return Behind(changed, gone)
 
-    def _differs(self, stat: PageStat, have: Known | None) -> bool:
-        """Whether a page is to be read again: it is another file, or its folder is another project's by now."""
+    def _differs(self, stat: PageStat, have: Known | None, now: float) -> bool:
+        """Whether a page is to be read again: it is another, or its folder is another project's by now.
+
+        Two saves of one size can have one time, which is that of the system's last tick: while a page is young, its
+        bytes are compared.
+        """
         if have is None or (have.inode, have.mtime_ns, have.size) != (stat.inode, stat.mtime_ns, stat.size):
             return True
-        return have.project != self._project(stat.path)
+        if have.project != self._project(stat.path):
+            return True
+        if abs(now - stat.mtime_ns / 1e9) > _YOUNG_S or stat.size > _HUGE:
+            return False
+        try:
+            page = self._stores.vault.read(stat.path)
+        except (OSError, VaultdError):
+            return False
+        return page is not None and page.revision != have.revision
 
     def run(self, behind: Behind, progress: Callable[[int, int], None] | None = None, *, blocking: bool = True) -> bool:
-        """Bring the index up to date; False when another process is at it and `blocking` is not wanted.
-
-        Pages that could not be read or understood are in `failed`, and the others are brought in.
-        """
+        """Bring the index up to date; False when another process is at it and `blocking` is not wanted."""
         if not behind.count:
             return True
         lock = index_lock(self._stores)
         if not lock.acquire(blocking=blocking):
             return False
         try:
-            places, now = self._stores.config.places, self._stores.clock().timestamp()
-            fs.sweep_temps(places.index(self._stores.vault.root), _LITTER_S, now)
             if self._index.doubt:
                 self.make_anew(progress)
                 return True
+            self.clear_litter()
             done = 0
-            for chunk in _chunks(behind):
-                self._index.apply([change for item in chunk if (change := self._tried(item)) is not None])
+            for chunk in behind.chunks():
+                self.bring_in(chunk)
                 done += len(chunk)
                 if progress is not None:
                     progress(done, behind.count)
@@ -121,13 +148,34 @@ class Reconcile:
             lock.release()
         return True
 
+    def bring_in(self, paths: Sequence[str]) -> None:
+        """Let the index have these pages as they are on disk now, in one commit. The caller holds its lock."""
+        changes = [change for path in paths if (change := self._change(path)) is not None]
+        try:
+            self._index.apply(changes)
+        except (OSError, VaultdError):
+            raise  # a full disk, another writer: no fault of a page's
+        except Exception:
+            if len(changes) == 1:
+                log.exception("a fault while a page was indexed")
+                self.failed[changes[0].path] = "a fault, see the log"
+                return
+            for change in changes:
+                self.bring_in([change.path])
+
+    def clear_litter(self) -> None:
+        """Remove what a crash left in the index's folder. The caller holds its lock."""
+        folder = self._stores.config.places.index(self._stores.vault.root)
+        fs.sweep_temps(folder, _LITTER_S, self._stores.clock().timestamp())
+
     def make_anew(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the whole index anew of the pages on disk; the old one answers until then. The caller holds its lock."""
+        self.clear_litter()
         stats = sorted(self._stores.vault.scan(), key=lambda s: -s.mtime_ns)
 
         def puts() -> Iterator[Put]:
             for number, stat in enumerate(stats, 1):
-                change = self._tried(stat)
+                change = self._change(stat.path)
                 if isinstance(change, Put):
                     yield change
                 if progress is not None:
@@ -135,33 +183,48 @@ class Reconcile:
 
         self._index.rebuild(puts())
 
-    def _tried(self, item: PageStat | str) -> Put | Drop | None:
-        """What the index is told about one page; None when that fails, whatever the reason."""
-        path = item if isinstance(item, str) else item.path
+    def _change(self, path: str) -> Put | Drop | None:
+        """What the index is told about one page; None when it cannot be read, or makes us fail."""
+        self.failed.pop(path, None)
         try:
-            return self._change(item)
+            scan = self._stores.vault.scan([path])  # the state before it is read: a save in between is seen next time
+            stat = next(scan, None)
+            page = self._stores.vault.read(path) if stat is not None and stat.path == path else None
+            if stat is None or page is None:
+                return Drop(path) if scan.knows(path) and self._stores.vault.presence().here else None
+            return Put(document(stat, page.data, self._project(path)))
         except OSError as error:
-            log.warning("%s cannot be read and is not searched: %s", path, error.strerror)
-        except Exception:  # one odd page must not keep the others out
-            log.exception("%s cannot be indexed", path)
-        self.failed.add(path)
+            self.failed[path] = error.strerror or "it cannot be read"
+        except Exception:  # a page that we cannot deal with must not keep others out
+            log.exception("a fault while a page was read")
+            self.failed[path] = "a fault, see the log"
         return None
-
-    def _change(self, item: PageStat | str) -> Put | Drop:
-        """What the index is told about one page."""
-        if isinstance(item, str):
-            return Drop(item)
-        page = self._stores.vault.read(item.path)
-        if page is None:
-            return Drop(item.path)
-        return Put(document(item, page.data, self._project(item.path)))
 
     def _project(self, path: str) -> str:
         """The id of the project whose folder a page lies in; "" for a page outside all of them."""
-        parts = PurePosixPath(path).parts
-        if parts[0] == "_global":
+        if path.startswith("_global/"):
             return "_global"
-        return self._ids.get("/".join(parts[:2]), "")
+        slash = path.find("/", path.find("/") + 1)
+        folder = path[:slash] if slash > 0 else ""
+        return self.projects.get(folder) or (self._former(folder) if folder else "")
+
+    def _former(self, folder: str) -> str:
+        """The project of a folder whose page is there but does not say its id now: a person is at it."""
+        if folder not in self._formers:
+            page = f"{folder}/project.md"
+            have = self._index.known().get(page)
+            there = have is not None and have.project and next(self._stores.vault.scan([page]), None) is not None
+            self._formers[folder] = have.project if have is not None and there else ""
+        return self._formers[folder]
+
+
+def _under(known: Mapping[str, Known], paths: Collection[str] | None, seen: Collection[str]) -> Iterable[str]:
+    """The known pages that are one of the paths, or below one that is no page that was seen."""
+    if paths is None:
+        return list(known)
+    pages = [path for path in paths if path in known]
+    folders = tuple(path + "/" for path in paths if path not in known and path not in seen)
+    return [*pages, *(path for path in known if path.startswith(folders))] if folders else pages
 
 
 def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
@@ -195,20 +258,6 @@ def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(str(item) for item in value if item is not None)
     return (str(value),) if isinstance(value, str) and value else ()
-
-
-def _chunks(behind: Behind) -> Iterator[list[PageStat | str]]:
-    """Gone paths and changed pages in commits of a bounded size; newest pages first, a person looks for those.
-
-    Huge pages come last, each by itself: they take as long as a thousand others.
-    """
-    newest = sorted(behind.changed, key=lambda s: -s.mtime_ns)
-    items: list[PageStat | str] = [*behind.gone, *(s for s in newest if s.size <= _HUGE)]
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]
-    for stat in newest:
-        if stat.size > _HUGE:
-            yield [stat]
 
 
 def rebuild(stores: Stores, progress: Callable[[int, int], None] | None = None) -> int:

@@ -14,14 +14,16 @@ from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
 from vaultd.engine.mcpwiring import mcp_problem
 from vaultd.engine.processes import daemon_process
-from vaultd.engine.reconcile import Reconcile, open_index
+from vaultd.engine.reconcile import Behind, Reconcile, open_index
 from vaultd.engine.seen import Seen
 from vaultd.engine.stores import Stores
 from vaultd.engine.wiring import check, is_wired
+from vaultd.errors import VaultdError
 
-__all__ = ["OpenSession", "open_sessions", "status"]
+__all__ = ["OpenSession", "open_sessions", "status", "watching"]
 
 _MOST_OPEN = 20
+_LOOKED_AT = 20
 _WAITING_S = 120  # with a daemon running nothing should wait longer
 
 
@@ -35,6 +37,7 @@ def status(stores: Stores) -> dict[str, Any]:
     git = _git(stores)
     problems = [f"The settings are wrong, events wait: {problem}" for problem in stores.config.problems]
     problems += _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
+    problems += [*_watch(stores), *index.pop("problems")]
     problems += _wiring(stores, seen, now)
     return {
         "ok": not problems,
@@ -88,6 +91,7 @@ def _index(stores: Stores) -> dict[str, Any]:
             "pages": {"disk": disk, "indexed": len(known), "unparsable": unparsable},
             "generation": index.generation,
             "pending": behind.count,
+            "problems": _unreadable(stores, behind),
         }
     finally:
         index.close()
@@ -156,6 +160,41 @@ def _room(stores: Stores) -> list[str]:
     if waiting:
         problems.append(f"{waiting} events wait in {spool}: `vaultd ingest` takes those of this vault in.")
     return problems
+
+
+def watching(stores: Stores) -> str:
+    """How the running daemon learns of changes: "on" where the system tells it, "off" where that is not wanted, else
+    in words why it has to look; "" when there is no daemon, or it has not said yet.
+    """
+    if daemon_process(stores) is None:
+        return ""
+    try:
+        told = json.loads((stores.vault.room / "daemon.json").read_bytes())
+        return str(told.get("watch", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def _watch(stores: Stores) -> list[str]:
+    """What keeps changes from being seen at once and can be mended: a limit of the system."""
+    told = watching(stores)
+    return [f"Edits are found by scanning, after some seconds: {told}."] if "fs.inotify." in told else []
+
+
+def _unreadable(stores: Stores, behind: Behind) -> list[str]:
+    """Pages that the index lacks since they cannot be read."""
+    problems = []
+    for stat in behind.changed[:_LOOKED_AT]:
+        try:
+            stores.vault.read(stat.path)
+        except (OSError, VaultdError) as error:
+            problems.append(f"{stat.path} cannot be read, so it is not searched: {_words(error)}.")
+    return problems
+
+
+def _words(error: OSError | VaultdError) -> str:
+    """What an error says, without the path."""
+    return (error.strerror or "") if isinstance(error, OSError) else str(error).removesuffix(".")
 
 
 def _troubles(stores: Stores) -> list[str]:

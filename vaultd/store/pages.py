@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -129,28 +129,35 @@ Outcome: TypeAlias = Written | Diverged | Busy | Gone
 
 
 class Scan(Iterator[PageStat]):
-    """One walk over all pages, in no order; the counts are complete when it is exhausted.
+    """One walk over pages, in no order; the counts are complete when it is exhausted.
 
+    All pages, or with `only` those that are under these vault paths: pages, and folders with all that is below.
     `unnameable` counts pages and folders whose names are not UTF-8 or hold control characters: they are left
-    out. Folders that could not be listed are in `unreadable`: what they hold is unknown, not gone.
+    out. What could not be looked at is in `unreadable` ("" for the vault itself): what it holds is unknown, not gone.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, only: Iterable[str] | None = None) -> None:
         self.unnameable = 0
         self.unreadable: list[str] = []
-        self._pages = self._walk(root, "")
+        self._root = root
+        self._plain = {"": True}
+        self._pages = self._walk("") if only is None else self._some(only)
 
     def __next__(self) -> PageStat:
         return next(self._pages)
 
-    def _walk(self, root: str, prefix: str) -> Iterator[PageStat]:
+    def knows(self, path: str) -> bool:
+        """Whether the walk would have found the page, were it there."""
+        return not any(not u or path == u or path.startswith(u + "/") for u in self.unreadable)
+
+    def _walk(self, prefix: str) -> Iterator[PageStat]:
         folders = [prefix]
         while folders:
             prefix = folders.pop()
             try:
-                entries = os.scandir(root + "/" + prefix)
-            except OSError:
-                self.unreadable.append(prefix.rstrip("/"))
+                entries = os.scandir(self._root + "/" + prefix)
+            except OSError as error:
+                self._missed(prefix.rstrip("/"), error)
                 continue
             with entries:
                 for entry in entries:
@@ -163,8 +170,42 @@ class Scan(Iterator[PageStat]):
                     if _CONTROL.search(name):
                         self.unnameable += 1
                     elif page and entry.is_file(follow_symlinks=False):
-                        with contextlib.suppress(FileNotFoundError):
+                        try:
                             found = entry.stat(follow_symlinks=False)
-                            yield PageStat(prefix + name, found.st_ino, found.st_mtime_ns, found.st_size)
+                        except OSError as error:
+                            self._missed(prefix + name, error)
+                            continue
+                        yield PageStat(prefix + name, found.st_ino, found.st_mtime_ns, found.st_size)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(prefix + name + "/")
+
+    def _some(self, only: Iterable[str]) -> Iterator[PageStat]:
+        for path in (name.rstrip("/") for name in only):
+            if not path:
+                yield from self._walk("")
+            elif not _CONTROL.search(path) and "/." not in f"/{path}" and self._is_plain(path.rpartition("/")[0]):
+                try:
+                    found = os.lstat(f"{self._root}/{path}")
+                except OSError as error:
+                    self._missed(path, error)
+                    continue
+                if stat.S_ISDIR(found.st_mode):
+                    yield from self._walk(path + "/")
+                elif stat.S_ISREG(found.st_mode) and path[-3:].lower() == ".md":
+                    yield PageStat(path, found.st_ino, found.st_mtime_ns, found.st_size)
+
+    def _is_plain(self, folder: str) -> bool:
+        """Whether a walk from the root comes to a folder: no part of its path is a symlink."""
+        if folder not in self._plain:
+            try:
+                own = stat.S_ISDIR(os.lstat(f"{self._root}/{folder}").st_mode)
+            except OSError as error:
+                self._missed(folder, error)
+                own = False
+            self._plain[folder] = own and self._is_plain(folder.rpartition("/")[0])
+        return self._plain[folder]
+
+    def _missed(self, path: str, error: OSError) -> None:
+        """Something could not be looked at; what is not there is no such thing, but for the vault."""
+        if not path or not isinstance(error, FileNotFoundError | NotADirectoryError):
+            self.unreadable.append(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 from vaultd.core.checkout import MARKER
 from vaultd.store.pages import PageStat
 
-__all__ = ["is_marked", "is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
+__all__ = ["deaf_file_system", "is_marked", "is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
 
 _MARKER_LIMIT = 65_537
 _PAGE = "project.md"
+_DEAF = re.compile(r"(9p|drvfs|cifs|smb3|smbfs|nfs|nfs4|virtiofs|fakeowner|vboxsf|prl_fs|vmhgfs|fuse|fuse\..*)\Z")
+"""File systems that tell nothing, or nothing of what others do: network drives, and a host's folders in a guest."""
 
 
 def real_folder(path: str) -> str:
@@ -24,6 +27,27 @@ def real_folder(path: str) -> str:
         return real if real and Path(real).is_dir() else ""
     except (OSError, ValueError):
         return ""
+
+
+def deaf_file_system(folder: str, mounts: Path) -> str:
+    """The type of the file system that a folder is on, if that does not tell of changes; "" when it does.
+
+    `mounts`: /proc/self/mountinfo, or a file like it; where there is none, everything is said to tell.
+    """
+    try:
+        rows = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for row in rows:
+        before, _, after = row.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) < 5 or not after:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), fields[4])
+        if len(point) >= len(best) and (folder + "/").startswith(point.rstrip("/") + "/"):
+            best, kind = point, after.split(" ")[0]
+    return kind if _DEAF.match(kind) else ""
 
 
 def is_root(folder: str) -> bool:

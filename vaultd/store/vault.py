@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -245,23 +245,9 @@ class Vault:
         with contextlib.suppress(FileExistsError):
             fs.publish(folder / ".gitkeep", b"", sync_name=self._sync)
 
-    def stat(self, rel: str) -> PageStat | None:
-        """What a scan would say of one page; None when it would pass it over."""
-        if flaw_of(rel) or not rel.lower().endswith(".md"):
-            return None
-        path = f"{self.root}/{rel}"
-        try:
-            folder = os.path.dirname(path)  # noqa: PTH120 - on text
-            if os.path.realpath(folder) != os.path.realpath(self.root) + folder[len(f"{self.root}") :]:
-                return None  # behind a link
-            found = os.lstat(path)
-        except OSError:
-            return None
-        return PageStat(rel, found.st_ino, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
-
-    def scan(self) -> Scan:
-        """All pages: files that end in `.md`. Hidden files and folders and symlinks are passed over."""
-        return Scan(str(self.root))
+    def scan(self, only: Iterable[str] | None = None) -> Scan:
+        """All pages, or those under some paths: files that end in `.md`. Hidden names and symlinks are passed over."""
+        return Scan(str(self.root), only)
 
     def sync_all(self) -> None:
         """Make everything written so far durable, in one call."""
