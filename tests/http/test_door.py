@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import inspect
+import json
 import os
 import socket
 import stat
@@ -79,6 +81,15 @@ def test_a_request_from_a_web_page_of_others_is_refused(served: Served, origin: 
     assert told.status == status and "access-control-allow-origin" not in told.headers
 
 
+def test_an_origin_that_is_none_and_one_of_two_are_refused(served: Served) -> None:
+    own = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n"
+    for origins in (["http://[evil"], [f"http://localhost:{served.port}", "http://evil.example"]):
+        head = "GET /api/v1/projects HTTP/1.1\r\n" + own + "".join(f"Origin: {o}\r\n" for o in origins) + "\r\n"
+        assert served.raw(head.encode()).split()[1] == b"403"
+    twice = f"GET /health HTTP/1.1\r\nHost: localhost:{served.port}\r\n{own}\r\n"
+    assert served.raw(twice.encode()).split()[1] == b"400"
+
+
 def test_a_request_without_a_name_is_refused(served: Served) -> None:
     assert served.raw(b"GET /health HTTP/1.0\r\n\r\n").split()[1] == b"400"
 
@@ -99,6 +110,44 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     [name] = served.new()
     kept = (served.scratch.vault / ".vaultd/inbox/new" / name).read_bytes().partition(b"\n\n")[2]
     assert len(kept) == 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"okapi\r\n\r\n",
+        b"GET /okapi HTTP/9.9\r\n\r\n",
+        b"GET /\r\n okapi\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nokapi\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01okapi\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_answered_like_everything_and_not_repeated(
+    served: Served, caplog: pytest.LogCaptureFixture, said: bytes
+) -> None:
+    head, _, body = served.raw(said).partition(b"\r\n\r\n")
+    assert head.split()[1] == b"400" and json.loads(body)["error"]["code"] == "malformed"
+    assert b"nosniff" in head and b"Server: vaultd" in head and b"okapi" not in body
+    assert caplog.records == []
+
+
+def test_a_body_that_is_compressed_or_not_what_its_head_says_is_refused(served: Served) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    for target in ("/hook?agent=codex&event=Stop", "/hook/batch"):
+        assert served.ask(target, "POST", bomb, {"Content-Encoding": "gzip"}).status == 415
+    name = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    post = b"POST /hook?agent=codex&event=Stop HTTP/1.1\r\n" + name
+    assert served.raw(post + b"Transfer-Encoding: chunked\r\n\r\nokapi\r\n\r\n").split()[1] == b"400"
+    assert served.new() == []
+
+
+def test_a_body_that_does_not_say_its_length_is_bounded_too(served: Served) -> None:
+    def pieces(number: int) -> Iterator[bytes]:
+        return (b" " * 1_000_000 for _ in range(number))
+
+    assert served.ask("/hook/batch", "POST", pieces(5)).status == 413
+    assert served.ask("/hook/batch", "POST", pieces(4)).json["error"]["message"] == "The body is not JSON."
+    assert served.ask("/hook?agent=codex&event=Stop", "POST", pieces(11)).status == 413
 
 
 def test_heads_without_end_are_refused(served: Served) -> None:
