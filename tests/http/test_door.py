@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import gzip
+import http.client
 import inspect
 import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,9 +22,12 @@ from tests.http.served import TOKEN, Served, serving
 from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.engine.access import token_of
+from vaultd.engine.service import Service
 from vaultd.errors import RefusedError, UsageError
 from vaultd.http import guard
-from vaultd.http.settings import parse_bind
+from vaultd.http.server import HttpServer
+from vaultd.http.settings import Address, HttpSettings, parse_bind
+from vaultd.store.sockets import listen_local
 
 
 @pytest.fixture
@@ -192,6 +198,58 @@ def test_the_socket_is_its_owner_s_alone_and_goes_with_the_server(scratch: Scrat
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700 and path.parent.stat().st_uid == os.getuid()
         assert served.ask("/api/v1/projects").status == 200  # no token needed
     assert not path.exists()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])
+def test_a_folder_that_others_can_enter_has_no_socket(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "folder/socket"
+    path.parent.mkdir()
+    path.parent.chmod(mode)
+    with pytest.raises(RefusedError, match="chmod 700"):
+        listen_local(path)
+    assert list(path.parent.iterdir()) == [] and stat.S_IMODE(path.parent.stat().st_mode) == mode
+    path.parent.chmod(0o700)
+    path.write_text("no socket")
+    with pytest.raises(RefusedError, match="in the way"):
+        listen_local(path)
+    aside = path.parent.rename(path.parent.with_name("aside"))
+    path.parent.symlink_to(aside)
+    with pytest.raises(RefusedError, match="not a folder of yours"):
+        listen_local(path)
+
+
+def test_without_its_folder_there_is_the_port_and_the_log_says_why(
+    scratch: Scratch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = scratch.base / "open/socket"
+    path.parent.mkdir(mode=0o755)
+    server = HttpServer(cast(Service, None), HttpSettings(path, Address("127.0.0.1", 0), TOKEN))
+    told = server.start()
+    server.stop()
+    assert set(told) == {"http"} and "no socket for local clients" in caplog.text and "chmod 700" in caplog.text
+
+
+def test_another_address_of_loopback_is_called_by_itself(scratch: Scratch) -> None:
+    server = HttpServer(cast(Service, None), HttpSettings(None, Address("127.0.0.5", 0), TOKEN))
+    where = server.start()["http"]
+    try:
+        for host, status in ((where, 401), (where.replace(".5", ".6"), 403)):
+            link = http.client.HTTPConnection(where, timeout=10)
+            link.request("GET", "/api/v1/projects", headers={"Host": host})
+            assert link.getresponse().status == status
+            link.close()
+    finally:
+        server.stop()
+
+
+def test_one_that_never_began_or_has_ended_is_stopped_at_once(scratch: Scratch) -> None:
+    server = HttpServer(cast(Service, None), HttpSettings(None, None, ""))
+    server.stop()
+    assert server.start() == {}
+    began = time.monotonic()
+    server.stop()
+    server.stop()
+    assert time.monotonic() - began < 2
 
 
 def test_a_token_is_made_once_and_one_that_others_can_read_is_refused(tmp_path: Path) -> None:

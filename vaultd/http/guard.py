@@ -22,11 +22,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a connection over TCP must show. `hosts`: names with or without a port, in addition to loopback's."""
+    """What a connection over TCP must show. `hosts`: names with or without a port, in addition to loopback's; `bound`:
+    the address of loopback that it came to, which need not be the usual one.
+    """
 
     token: str
     port: int
     hosts: Collection[str] = ()
+    bound: str = _LOOPBACK[0]
 
     def refuse(
         self, host: str | None, origins: Sequence[str], authorization: str | None, *, free: bool
@@ -49,7 +52,7 @@ class Guard:
         """Whether a name with or without a port is this server's."""
         told = name.lower()
         bare = told.rpartition(":")[0] if told.rpartition(":")[2].isdecimal() and not told.endswith("]") else told
-        own = {f"{host}:{self.port}" for host in _LOOPBACK}
+        own = {f"{host}:{self.port}" for host in (*_LOOPBACK, self.bound)}
         return told in own or any(told == known.lower() or bare == known.lower() for known in self.hosts)
 
     def _known(self, authorization: str | None) -> bool:

@@ -107,9 +107,10 @@ class HttpServer:
             try:
                 port = listen_tcp(settings.address.host, settings.address.port)
                 number = int(port.getsockname()[1])
-                guard = Guard(settings.token, number, settings.hosts)
-                await stack.enter_async_context(self._listening(application, port, guard))
                 host = f"[{settings.address.host}]" if ":" in settings.address.host else settings.address.host
+                bound = host if settings.address.loopback else "localhost"
+                guard = Guard(settings.token, number, settings.hosts, bound)
+                await stack.enter_async_context(self._listening(application, port, guard))
                 self._told["http"] = f"{host}:{number}"
             except OSError as error:
                 log.warning("nothing listens at %s:%s: %s", settings.address.host, settings.address.port, error)
