@@ -33,7 +33,7 @@ STORE = PACKAGE / "store"
 # Net 1: every call that writes
 
 WRITERS = {
-    "engine/receive.py receive": "an event as it came, into the inbox: as raw there as a hook's",
+    "engine/receive.py _deliver": "an event as it came, into the inbox: as raw there as a hook's",
     "engine/access.py token_of": "random characters",
     # the stores
     "store/vault.py Vault.initialise": "the sentinel: a fixed line and hex digits",

@@ -8,6 +8,9 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,9 @@ from tests.engine.test_daemon import daemon, fewer, gone, work
 from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.cli.log import start_log
+from vaultd.client import Exchange, LostError
 from vaultd.core.sanitize import Rules
+from vaultd.store.fs import Lock
 
 WITHIN_S = 5.0
 
@@ -26,6 +31,12 @@ def ended(scratch: Scratch) -> Iterator[Scratch]:
     """A vault whose daemon, if any, is stopped at the end."""
     yield scratch
     scratch.run("down")
+
+
+def waits_for(pid: int, inode: int) -> bool:
+    """Whether a process waits for a lock on a file."""
+    rows = [row.split() for row in Path("/proc/locks").read_text().splitlines() if "->" in row]
+    return any(row[5] == str(pid) and row[6].endswith(f":{inode}") for row in rows)
 
 
 def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
@@ -57,6 +68,29 @@ def test_while_git_hangs(ended: Scratch) -> None:
     process = daemon(ended)
     os.kill(process.pid, signal.SIGTERM)
     until(lambda: gone(process), WITHIN_S)
+
+
+def test_while_all_wait_for_a_lock_that_another_holds(ended: Scratch) -> None:
+    ended.run("up", check=True)
+    told = json.loads((ended.vault / ".vaultd/daemon.json").read_bytes())
+    call = {"name": "memory_handoff_begin", "arguments": {"summary": "Go on"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+        "X-Vaultd-Cwd": str(ended.checkout()),
+    }
+    ask = partial(Exchange(told["socket"], 30).run, "/mcp", body, headers)
+    with Lock(ended.vault / ".vaultd/write.lock"), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        lock = (ended.vault / ".vaultd/write.lock").stat().st_ino
+        until(lambda: waits_for(told["pid"], lock))
+        process = daemon(ended)
+        os.kill(process.pid, signal.SIGTERM)
+        until(lambda: gone(process), WITHIN_S)
+        with suppress(LostError):
+            assert answer.result(10).status >= 500
 
 
 def test_a_second_one_says_who_serves_the_vault(ended: Scratch) -> None:

@@ -53,7 +53,7 @@ class Served:
         self,
         target: str,
         method: str = "GET",
-        body: bytes | str | None = None,
+        body: bytes | str | Iterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
         *,
         tcp: bool = False,

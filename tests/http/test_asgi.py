@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.served import Served, serving
+from tests.http.served import TOKEN, Served, serving
 from tests.scratch import Scratch
 
 
@@ -35,6 +35,10 @@ class Toy:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scope = scope
         headers = [(b"content-type", b"text/plain"), (b"x-two", b"a"), (b"x-two", b"b")]
+        if scope["query_string"] == b"fail":
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"first", "more_body": True})
+            raise ZeroDivisionError("the words of a page")
         if scope["method"] == "GET":
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": b"first", "more_body": True})
@@ -92,3 +96,23 @@ def test_a_client_that_leaves_a_stream_ends_what_works_for_it(served: Served, to
 def test_the_token_is_asked_for_there_too(served: Served) -> None:
     assert served.ask("/mcp", "POST", b"{}", tcp=True, token=None).status == 401
     assert served.ask("/mcp", "POST", b"{}", tcp=True).status == 201
+
+
+def test_a_body_has_its_bound_there_too(served: Served) -> None:
+    assert served.ask("/mcp", "POST", b"x" * (4 * 1024 * 1024)).status == 201
+    assert served.ask("/mcp", "POST", b"x" * (4 * 1024 * 1024 + 1)).status == 413
+    told = served.ask("/mcp", "POST", (b"x" * 1_000_000 for _ in range(5)))
+    assert told.status == 413 and told.json["error"]["code"] == "too-large"
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(scratch: Scratch, toy: Toy) -> None:
+    with serving(scratch, toy, body_s=0.2) as served:
+        name = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+        assert served.raw(b"POST /mcp HTTP/1.1\r\n" + name + b"Content-Length: 9\r\n\r\n{").split()[1] == b"408"
+
+
+def test_an_answer_that_fails_in_its_middle_is_not_taken_for_a_whole_one(served: Served) -> None:
+    name = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    got = served.raw(b"GET /mcp?fail HTTP/1.1\r\n" + name + b"\r\n")
+    assert got.endswith(b"first\r\n") and got.count(b"HTTP/1.1") == 1
+    assert served.ask("/health").status == 200

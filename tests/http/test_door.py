@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import http.client
 import inspect
+import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,9 +22,12 @@ from tests.http.served import TOKEN, Served, serving
 from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.engine.access import token_of
+from vaultd.engine.service import Service
 from vaultd.errors import RefusedError, UsageError
 from vaultd.http import guard
-from vaultd.http.settings import parse_bind
+from vaultd.http.server import HttpServer
+from vaultd.http.settings import Address, HttpSettings, parse_bind
+from vaultd.store.sockets import listen_local
 
 
 @pytest.fixture
@@ -79,6 +87,15 @@ def test_a_request_from_a_web_page_of_others_is_refused(served: Served, origin: 
     assert told.status == status and "access-control-allow-origin" not in told.headers
 
 
+def test_an_origin_that_is_none_and_one_of_two_are_refused(served: Served) -> None:
+    own = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n"
+    for origins in (["http://[evil"], [f"http://localhost:{served.port}", "http://evil.example"]):
+        head = "GET /api/v1/projects HTTP/1.1\r\n" + own + "".join(f"Origin: {o}\r\n" for o in origins) + "\r\n"
+        assert served.raw(head.encode()).split()[1] == b"403"
+    twice = f"GET /health HTTP/1.1\r\nHost: localhost:{served.port}\r\n{own}\r\n"
+    assert served.raw(twice.encode()).split()[1] == b"400"
+
+
 def test_a_request_without_a_name_is_refused(served: Served) -> None:
     assert served.raw(b"GET /health HTTP/1.0\r\n\r\n").split()[1] == b"400"
 
@@ -99,6 +116,44 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     [name] = served.new()
     kept = (served.scratch.vault / ".vaultd/inbox/new" / name).read_bytes().partition(b"\n\n")[2]
     assert len(kept) == 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"okapi\r\n\r\n",
+        b"GET /okapi HTTP/9.9\r\n\r\n",
+        b"GET /\r\n okapi\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nokapi\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01okapi\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_answered_like_everything_and_not_repeated(
+    served: Served, caplog: pytest.LogCaptureFixture, said: bytes
+) -> None:
+    head, _, body = served.raw(said).partition(b"\r\n\r\n")
+    assert head.split()[1] == b"400" and json.loads(body)["error"]["code"] == "malformed"
+    assert b"nosniff" in head and b"Server: vaultd" in head and b"okapi" not in body
+    assert caplog.records == []
+
+
+def test_a_body_that_is_compressed_or_not_what_its_head_says_is_refused(served: Served) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    for target in ("/hook?agent=codex&event=Stop", "/hook/batch"):
+        assert served.ask(target, "POST", bomb, {"Content-Encoding": "gzip"}).status == 415
+    name = f"Host: localhost:{served.port}\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    post = b"POST /hook?agent=codex&event=Stop HTTP/1.1\r\n" + name
+    assert served.raw(post + b"Transfer-Encoding: chunked\r\n\r\nokapi\r\n\r\n").split()[1] == b"400"
+    assert served.new() == []
+
+
+def test_a_body_that_does_not_say_its_length_is_bounded_too(served: Served) -> None:
+    def pieces(number: int) -> Iterator[bytes]:
+        return (b" " * 1_000_000 for _ in range(number))
+
+    assert served.ask("/hook/batch", "POST", pieces(5)).status == 413
+    assert served.ask("/hook/batch", "POST", pieces(4)).json["error"]["message"] == "The body is not JSON."
+    assert served.ask("/hook?agent=codex&event=Stop", "POST", pieces(11)).status == 413
 
 
 def test_heads_without_end_are_refused(served: Served) -> None:
@@ -143,6 +198,58 @@ def test_the_socket_is_its_owner_s_alone_and_goes_with_the_server(scratch: Scrat
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700 and path.parent.stat().st_uid == os.getuid()
         assert served.ask("/api/v1/projects").status == 200  # no token needed
     assert not path.exists()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o710])
+def test_a_folder_that_others_can_enter_has_no_socket(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "folder/socket"
+    path.parent.mkdir()
+    path.parent.chmod(mode)
+    with pytest.raises(RefusedError, match="chmod 700"):
+        listen_local(path)
+    assert list(path.parent.iterdir()) == [] and stat.S_IMODE(path.parent.stat().st_mode) == mode
+    path.parent.chmod(0o700)
+    path.write_text("no socket")
+    with pytest.raises(RefusedError, match="in the way"):
+        listen_local(path)
+    aside = path.parent.rename(path.parent.with_name("aside"))
+    path.parent.symlink_to(aside)
+    with pytest.raises(RefusedError, match="not a folder of yours"):
+        listen_local(path)
+
+
+def test_without_its_folder_there_is_the_port_and_the_log_says_why(
+    scratch: Scratch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = scratch.base / "open/socket"
+    path.parent.mkdir(mode=0o755)
+    server = HttpServer(cast(Service, None), HttpSettings(path, Address("127.0.0.1", 0), TOKEN))
+    told = server.start()
+    server.stop()
+    assert set(told) == {"http"} and "no socket for local clients" in caplog.text and "chmod 700" in caplog.text
+
+
+def test_another_address_of_loopback_is_called_by_itself(scratch: Scratch) -> None:
+    server = HttpServer(cast(Service, None), HttpSettings(None, Address("127.0.0.5", 0), TOKEN))
+    where = server.start()["http"]
+    try:
+        for host, status in ((where, 401), (where.replace(".5", ".6"), 403)):
+            link = http.client.HTTPConnection(where, timeout=10)
+            link.request("GET", "/api/v1/projects", headers={"Host": host})
+            assert link.getresponse().status == status
+            link.close()
+    finally:
+        server.stop()
+
+
+def test_one_that_never_began_or_has_ended_is_stopped_at_once(scratch: Scratch) -> None:
+    server = HttpServer(cast(Service, None), HttpSettings(None, None, ""))
+    server.stop()
+    assert server.start() == {}
+    began = time.monotonic()
+    server.stop()
+    server.stop()
+    assert time.monotonic() - began < 2
 
 
 def test_a_token_is_made_once_and_one_that_others_can_read_is_refused(tmp_path: Path) -> None:

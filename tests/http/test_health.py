@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from tests.http.served import Served, serving
 from tests.scratch import Scratch
 from vaultd.engine.health import Pulse
 from vaultd.engine.passes import Passes
+from vaultd.store.inbox import Inbox
 
 
 @pytest.fixture
@@ -39,6 +41,13 @@ def test_events_that_wait_too_long_make_it_unhealthy(served: Served, monkeypatch
     assert problems(served) == []
 
 
+def test_events_under_a_client_s_own_key_are_waited_for_as_well(served: Served) -> None:
+    key = served.hook({"session_id": "s", "prompt": "x"}, ingest_key="k-1").json["key"]
+    came = served.scratch.vault / ".vaultd/inbox/new" / key
+    os.utime(came, (time.time() - 3600,) * 2)
+    assert Inbox(served.scratch.vault / ".vaultd").waiting(time.time()).oldest_s > 3500
+
+
 def test_a_loop_that_is_not_heard_of_makes_it_unhealthy(scratch: Scratch) -> None:
     now = [0.0]
     pulse = Pulse(lambda: now[0])
@@ -62,3 +71,6 @@ def test_wrong_settings_held_events_and_a_vault_that_is_away_make_it_unhealthy(s
     assert problems(served) == []
     (served.scratch.vault / ".vaultd/vault-id").rename(served.scratch.vault / ".vaultd/away")
     assert problems(served) == ["The vault is away."]
+    assert served.ask("/api/v1/search?project=nothing&query=x").status != 200  # costs what was kept open
+    assert problems(served) == ["The vault is away."]
+    assert str(served.scratch.base) not in served.ask("/health", tcp=True, token=None).body.decode()

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.waiting import until
 from vaultd.client import Exchange
 from vaultd.core.ids import KEY
 from vaultd.engine.passes import Passes
+from vaultd.store import fs
 
 PROMPT = {"session_id": "s-1", "prompt": "Count the okapis"}
 
@@ -119,6 +121,59 @@ def test_a_folder_that_is_kept_out_leaves_nothing(served: Served) -> None:
     assert told.status == 202 and told.json == {"key": ""} and served.new() == []
 
 
+def test_while_recording_is_paused_nothing_is_kept_wherever_it_comes_from(served: Served) -> None:
+    (served.scratch.vault / ".vaultd/paused").touch()
+    for more in ({}, {"cwd": str(served.checkout)}, {"cwd": "C:\\work"}):
+        assert served.hook({**PROMPT, **more}).json == {"key": ""}
+    assert served.new() == []
+
+
+def test_in_allow_list_mode_an_event_from_nowhere_is_kept_out(scratch: Scratch) -> None:
+    with serving(scratch) as served:
+        settings = scratch.home / ".config/vaultd/config.toml"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text("[capture]\nallow_list = true\n")
+        assert served.hook(PROMPT).json == {"key": ""}
+        (served.checkout / ".vaultd.toml").write_text("")
+        assert served.hook({**PROMPT, "cwd": str(served.checkout)}).json["key"]
+
+
+def test_a_folder_whose_path_no_system_knows_is_refused_at_once(served: Served) -> None:
+    before = time.monotonic()
+    told = served.hook({**PROMPT, "cwd": "/a" * 1_000_000})
+    assert told.status == 400 and "4096 bytes" in told.json["error"]["message"] and served.new() == []
+    assert time.monotonic() - before < 5  # going up through all of them would take hours
+
+
+def test_an_event_is_written_where_hooks_write_theirs(served: Served) -> None:
+    inbox = served.scratch.vault / ".vaultd/inbox"
+    (inbox / "tmp").rmdir()
+    (inbox / "tmp").write_bytes(b"")  # in the way: nothing can be written
+    told = served.hook(PROMPT)
+    assert told.status == 500 and told.json["error"]["code"] == "vaultd" and served.new() == []
+    (inbox / "tmp").unlink()
+    assert served.hook(PROMPT).status == 202 and list((inbox / "tmp").iterdir()) == []
+
+
+def test_of_two_bodies_under_one_key_at_the_same_moment_one_is_a_conflict(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = fs.publish
+
+    def late(*args: Any, **more: Any) -> None:
+        """The other one is quicker, and taken in already."""
+        monkeypatch.setattr(fs, "publish", publish)
+        assert served.hook({**PROMPT, "prompt": "Another"}, ingest_key="k-1").status == 202
+        drain(served)
+        publish(*args, **more)
+
+    monkeypatch.setattr(fs, "publish", late)
+    assert served.hook(PROMPT, ingest_key="k-1").status == 409
+    drain(served)
+    told = served.ask("/api/v1/sessions/s-1/observations?project=shop").json
+    assert [o["text"] for o in told["observations"]] == ["Another"] and served.new() == []
+
+
 def test_values_of_an_event_cannot_forge_its_header(served: Served) -> None:
     told = served.hook(PROMPT, cwd="/a%0Aagent=evil%0A%0A", session_id="x%0Aroot=/evil")
     head = (served.scratch.vault / ".vaultd/inbox/new" / told.json["key"]).read_bytes().partition(b"\n\n")[0]
@@ -142,6 +197,8 @@ def test_a_batch_is_taken_in_its_order_until_one_cannot_be(served: Served) -> No
     status, told = batch(served, [entry("d"), {"url": "http://x/hook?agent=nobody&event=Stop", "body": {}}, entry("e")])
     assert (status, told["accepted_indices"], told["failed_index"]) == (202, [0], 1)
     assert "Unknown agent" in told["error"]["message"]
+    deep = '[{"agent":"codex","event":"Stop","body":' + "[" * 960 + "]" * 960 + "}]"
+    assert served.ask("/hook/batch", "POST", deep).status == 400
     before = served.new()
     wrongs: list[object] = [
         {},

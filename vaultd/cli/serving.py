@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
+
 from vaultd.config import Config
 from vaultd.engine.access import token_of
 from vaultd.engine.daemon import Daemon
@@ -11,7 +15,12 @@ from vaultd.http.server import HttpServer
 from vaultd.http.settings import HttpSettings, parse_bind
 from vaultd.mcp.application import McpApplication
 
-__all__ = ["surfaces"]
+__all__ = ["end", "surfaces"]
+
+_END_S = 4.4
+"""Seconds within which a daemon that is told to ends, of the five that are promised."""
+
+log = logging.getLogger("vaultd")
 
 
 def surfaces(daemon: Daemon, stores: Stores) -> HttpServer:
@@ -26,3 +35,20 @@ def _settings(config: Config) -> HttpSettings:
     address = parse_bind(config.bind, config.hosts)
     token = token_of(config.places.token, make=address.loopback) if address is not None else ""
     return HttpSettings(config.places.socket(config.vault), address, token, config.hosts)
+
+
+def end(daemon: Daemon) -> None:
+    """Stop the daemon. What holds it up for longer than it has (a lock, git, a client's call) is left where it is, as
+    after a kill: nothing that was acknowledged is lost, and the next start goes on.
+    """
+    daemon.stop(for_good=True)
+    last = threading.Timer(_END_S, _leave)
+    last.daemon = True
+    last.start()
+
+
+def _leave() -> None:
+    """End the process as it is."""
+    log.warning("something was still at work after %s s; it is left for the next start", _END_S)
+    logging.shutdown()
+    os._exit(0)

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from vaultd.engine.service import Health
 from vaultd.engine.stores import Stores
 
-__all__ = ["Pulse", "health"]
+__all__ = ["AWAY", "Pulse", "health"]
+
+AWAY = Health(False, ("The vault is away.",))
+"""The verdict while there is nothing to look at."""
 
 _WAIT_S = 120.0
 _LOOPS = {"events": (60.0, "Events are not being taken in."), "index": (300.0, "The index does not follow.")}
@@ -41,7 +44,7 @@ def health(stores: Stores, pulse: Pulse) -> Health:
     """The verdict, from what can be looked at quickly."""
     problems = [words for name, (limit, words) in _LOOPS.items() if pulse.silent(name, limit)]
     if not stores.vault.presence().here:
-        return Health(False, [*problems, "The vault is away."])
+        return Health(False, [*problems, *AWAY.problems])
     if pulse.held:
         problems.append("The settings are wrong: events wait until they are mended.")
     waiting = stores.inbox.waiting(stores.clock().timestamp())

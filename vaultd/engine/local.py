@@ -14,7 +14,7 @@ from vaultd.core.cutting import bounded
 from vaultd.core.markdown import title_of
 from vaultd.core.sanitize import line
 from vaultd.engine import authoring, listing, passing, recall, scoping
-from vaultd.engine.health import Pulse, health
+from vaultd.engine.health import AWAY, Pulse, health
 from vaultd.engine.live import Live
 from vaultd.engine.projects import Project
 from vaultd.engine.receive import receive
@@ -22,7 +22,7 @@ from vaultd.engine.routing import ROUTING
 from vaultd.engine.service import Health, Hook, Page, Reply, Scope
 from vaultd.engine.status import status
 from vaultd.engine.stores import Stores
-from vaultd.errors import HeldError, NotFoundError, UsageError
+from vaultd.errors import HeldError, NotFoundError, NoVaultError, UsageError
 from vaultd.store.vault import PageFile
 
 __all__ = ["LocalService"]
@@ -254,8 +254,11 @@ class LocalService:
 
     def health(self) -> Health:
         """Whether the daemon does its work."""
-        with self._stores() as stores:
-            return health(stores, self._pulse)
+        try:
+            with self._stores() as stores:
+                return health(stores, self._pulse)
+        except NoVaultError:
+            return AWAY
 
     def _best(self, stores: Stores, scope: Scope, query: str) -> PageFile:
         """The page that answers a query best."""

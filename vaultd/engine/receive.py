@@ -19,7 +19,7 @@ from vaultd.core.ids import Key
 from vaultd.engine.kept import kept_out
 from vaultd.engine.service import Hook
 from vaultd.engine.stores import Stores
-from vaultd.errors import ConflictError, UsageError
+from vaultd.errors import ConflictError, UsageError, VaultdError
 from vaultd.store import fs
 from vaultd.store.inbox import SessionName
 from vaultd.store.surroundings import checkout_of
@@ -28,6 +28,9 @@ __all__ = ["receive"]
 
 _MOST = 8 * 1024 * 1024
 """Bytes of a payload that are kept (format, section 2)."""
+
+_PATH = 4096
+"""Bytes of the longest path of a folder."""
 
 
 def receive(stores: Stores, hook: Hook) -> str:
@@ -40,7 +43,7 @@ def receive(stores: Stores, hook: Hook) -> str:
     _refuse_no_object(hook.body)
     told = hashlib.sha256(hook.body).hexdigest()[:32]
     event = _meaning(stores, agent, hook, told)
-    if event.cwd.startswith("/") and kept_out(stores, event.cwd):
+    if kept_out(stores, event.cwd if event.cwd.startswith("/") else ""):
         return ""
     key = Key(f"{int(event.at.timestamp())}-{uuid.uuid4()}")
     if hook.key:
@@ -49,12 +52,11 @@ def receive(stores: Stores, hook: Hook) -> str:
         before = _known(stores, event, key)
         if before is not None:
             return _same(key, before, told)
-    try:
-        data = _header(stores, agent, hook, event, told) + hook.body[:_MOST]
-        fs.publish(stores.inbox.new / key, data, sync=False, mode=0o600)
-    except FileExistsError:
+    data = _header(stores, agent, hook, event, told) + hook.body[:_MOST]
+    if not _deliver(stores, key, data):
         return _same(key, _known(stores, event, key) or "", told)
-    return key
+    # The same key may have come and been taken in since it was looked for: then ingest drops this one unread.
+    return _same(key, _taken(stores, event, key) or "", told) if hook.key else key
 
 
 def _refuse_no_object(body: bytes) -> None:
@@ -80,6 +82,8 @@ def _meaning(stores: Stores, agent: Agent, hook: Hook, told: str) -> Event:
     event = normalise(agent, Delivery(Key("0-http"), header, hook.body), stores.clock())
     if isinstance(event, Rejected):
         raise UsageError(f"Nothing can be made of this event: {event.reason}.")
+    if len(os.fsencode(event.cwd)) > _PATH:
+        raise UsageError(f"The event's folder has a path of more than {_PATH} bytes, so there is none.")
     return event
 
 
@@ -106,15 +110,34 @@ def _header(stores: Stores, agent: Agent, hook: Hook, event: Event, told: str) -
     return b"\n".join(rows) + b"\n\n"
 
 
+def _deliver(stores: Stores, key: Key, data: bytes) -> bool:
+    """Publish the event file; False when its name is taken. VaultdError when it cannot be written."""
+    try:
+        fs.make_folder(stores.inbox.tmp, mode=0o700)
+        try:
+            fs.publish(stores.inbox.new / key, data, sync=False, mode=0o600, room=stores.inbox.tmp)
+        except FileExistsError:
+            return False
+    except OSError as error:
+        raise VaultdError(f"The event could not be written ({error.strerror}). Send it again later.") from error
+    return True
+
+
 def _known(stores: Stores, event: Event, key: Key) -> str | None:
     """The hash of the body that this key came with; "" when only the key is known, None when not even that."""
     waiting = stores.inbox.read(key)
     if isinstance(waiting, Delivery):
         return waiting.header.get("body", "")
+    taken = _taken(stores, event, key)
+    return "" if taken is None and os.path.lexists(stores.inbox.failed / key) else taken
+
+
+def _taken(stores: Stores, event: Event, key: Key) -> str | None:
+    """As `_known`, of an event that was taken in."""
     name = SessionName(event.agent, event.sid)
-    if stores.inbox.is_done(name, key):
-        return next((o.event.body for o in stores.inbox.observations(name) if o.event.key == key), "")
-    return "" if os.path.lexists(stores.inbox.failed / key) else None
+    if not stores.inbox.is_done(name, key):
+        return None
+    return next((o.event.body for o in stores.inbox.observations(name) if o.event.key == key), "")
 
 
 def _same(key: Key, before: str, told: str) -> str:

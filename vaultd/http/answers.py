@@ -18,7 +18,7 @@ from vaultd.errors import (
     VaultdError,
 )
 
-__all__ = ["error", "etag", "failure", "json_answer", "secure"]
+__all__ = ["code_of", "error", "etag", "failure", "json_answer", "secure", "status_of"]
 
 _STATUS: Mapping[type[VaultdError], int] = {
     UsageError: 400,
@@ -51,9 +51,18 @@ def error(status: int, code: str, message: str, headers: Mapping[str, str] | Non
 
 def failure(problem: VaultdError) -> web.Response:
     """One of our errors, with its status."""
-    status = next((status for kind, status in _STATUS.items() if isinstance(problem, kind)), 500)
-    code = type(problem).__name__.removesuffix("Error").lower()
-    return error(status, code, str(problem), {"Retry-After": "5"} if status == 503 else None)
+    status = status_of(problem)
+    return error(status, code_of(problem), str(problem), {"Retry-After": "5"} if status == 503 else None)
+
+
+def status_of(problem: VaultdError) -> int:
+    """The status of one of our errors."""
+    return next((status for kind, status in _STATUS.items() if isinstance(problem, kind)), 500)
+
+
+def code_of(problem: VaultdError) -> str:
+    """The word for one of our errors."""
+    return type(problem).__name__.removesuffix("Error").lower()
 
 
 def secure(response: web.StreamResponse) -> None:

@@ -57,7 +57,7 @@ class Application:
             finally:
                 connections.free(transport)
 
-        app = web.Application(middlewares=[door], client_max_size=self._settings.hook_bytes)
+        app = web.Application(middlewares=[door])
         app.on_response_prepare.append(_secured)
         app.router.add_post("/hook", self._hooks.one)
         app.router.add_post("/hook/batch", self._hooks.batch)
@@ -76,21 +76,25 @@ class Application:
             headers = request.headers
             refusal = guard.refuse(
                 headers.get("Host"),
-                headers.get("Origin"),
+                headers.getall("Origin", ()),
                 headers.get("Authorization"),
                 free=request.path in _FREE,
             )
             if refusal is not None:
                 more = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
                 return error(refusal.status, "refused", refusal.message, more)
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            return error(415, "encoded", "A body must come as it is, not compressed.")
         try:
             return await further(request)
         except VaultdError as problem:
             return failure(problem)
-        except web.HTTPRequestEntityTooLarge:
-            return error(413, "too-large", f"A body has at most {self._settings.hook_bytes} bytes here.")
+        except web.HTTPRequestEntityTooLarge as problem:
+            return error(413, "too-large", problem.text or "The body is too large.")
         except TimeoutError:
             return error(408, "slow", "The body did not come in time.", {"Connection": "close"})
+        except web.RequestPayloadError:
+            return error(400, "malformed", "The body is not what its headers say.", {"Connection": "close"})
         except web.HTTPException as problem:
             if problem.status < 400:
                 raise
@@ -144,7 +148,7 @@ class Application:
         """Let MCP answer."""
         if self._mcp is None:
             raise web.HTTPNotFound
-        return await answer_with(self._mcp, request, self._settings.body_s)
+        return await answer_with(self._mcp, request, self._settings.body_bytes, self._settings.body_s)
 
 
 async def _secured(_: web.Request, response: web.StreamResponse) -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import web
 
 from vaultd.engine.service import Hook, Service
-from vaultd.errors import ConflictError, HeldError, UsageError
-from vaultd.http.answers import error, json_answer
+from vaultd.errors import HeldError, UsageError, VaultdError
+from vaultd.http.answers import code_of, error, json_answer, status_of
+from vaultd.http.bodies import whole_body
+from vaultd.http.settings import HttpSettings
 from vaultd.http.values import Parameter, checked
 
 __all__ = ["Hooks"]
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 _KEY = r"[A-Za-z0-9_-]{1,64}"
 _PARAMETERS = (
@@ -34,11 +39,11 @@ _RETRY = {"Retry-After": "1"}
 class Hooks:
     """The routes `/hook` and `/hook/batch`. At most `at_work` events are being written at a time."""
 
-    def __init__(self, service: Service, threads: Executor, at_work: int, body_s: float) -> None:
+    def __init__(self, service: Service, threads: Executor, settings: HttpSettings) -> None:
         self._service = service
         self._threads = threads
-        self._room = at_work
-        self._body_s = body_s
+        self._settings = settings
+        self._room = settings.at_work
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         """Take one event: 202 with its key."""
@@ -50,7 +55,8 @@ class Hooks:
             given = request.headers.get("Idempotency-Key", "")
             if given and not values["ingest_key"]:
                 values |= checked(_PARAMETERS[-1:], {"ingest_key": [given]})
-            return json_answer({"key": await self._deliver(values, await self._body(request))}, 202)
+            body = await whole_body(request, self._settings.hook_bytes, self._settings.body_s)
+            return json_answer({"key": await self._deliver(values, body)}, 202)
         except HeldError as problem:
             return _busy(str(problem))
         finally:
@@ -63,26 +69,25 @@ class Hooks:
         self._room -= 1
         accepted: list[int] = []
         try:
-            for index, entry in enumerate(_entries(await self._body(request))):
+            body = await whole_body(request, self._settings.body_bytes, self._settings.body_s)
+            for index, entry in enumerate(await self._work(_entries, body)):
                 try:
-                    await self._deliver(*_entry(entry))
-                except (UsageError, ConflictError) as problem:
-                    told = {"code": type(problem).__name__.removesuffix("Error").lower(), "message": str(problem)}
-                    return json_answer(_told(accepted, index, told), 202 if accepted else _status(problem))
+                    await self._deliver(*await self._work(_entry, entry))
                 except HeldError as problem:
                     if not accepted:
                         return _busy(str(problem))
-                    told = {"code": "busy", "message": str(problem)}
-                    return json_answer(_told(accepted, index, told), 202, _RETRY)
+                    return json_answer(_told(accepted, index, {"code": "busy", "message": str(problem)}), 202, _RETRY)
+                except VaultdError as problem:
+                    told = {"code": code_of(problem), "message": str(problem)}
+                    return json_answer(_told(accepted, index, told), 202 if accepted else status_of(problem))
                 accepted.append(index)
             return json_answer(_told(accepted, None, None), 202)
         finally:
             self._room += 1
 
-    async def _body(self, request: web.Request) -> bytes:
-        """The whole body; TimeoutError when it does not come."""
-        async with asyncio.timeout(self._body_s):
-            return await request.read()
+    async def _work(self, call: Callable[[_Given], _Made], given: _Given) -> _Made:
+        """Do something synchronous on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, given)
 
     async def _deliver(self, values: Mapping[str, Any], body: bytes) -> str:
         """Write one event, on a thread; its key."""
@@ -95,17 +100,13 @@ class Hooks:
             cwd=values["cwd"] or "",
             at=values["at"] or "",
         )
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._service.deliver, hook)
+        return await self._work(self._service.deliver, hook)
 
 
 def _told(accepted: list[int], failed: int | None, problem: Mapping[str, str] | None) -> dict[str, object]:
     """The answer to a batch."""
     told: dict[str, object] = {"accepted": len(accepted), "accepted_indices": accepted, "failed_index": failed}
     return told if problem is None else {**told, "error": problem}
-
-
-def _status(problem: UsageError | ConflictError) -> int:
-    return 409 if isinstance(problem, ConflictError) else 400
 
 
 def _entries(data: bytes) -> list[Any]:
@@ -137,7 +138,10 @@ def _entry(entry: Any) -> tuple[dict[str, Any], bytes]:
     for name, value in pairs:
         query.setdefault(name, []).append(value)
     body = entry["body"]
-    data = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    try:
+        data = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    except RecursionError:
+        raise UsageError("The body of an event is nested too deeply.") from None
     return checked(_PARAMETERS, query), data.encode("utf-8", "surrogatepass")
 
 

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vaultd.engine.service import Service
@@ -92,7 +93,7 @@ class HttpServer:
         from vaultd.http.hooks import Hooks
 
         settings = self._settings
-        hooks = Hooks(self._service, writers, settings.at_work, settings.body_s)
+        hooks = Hooks(self._service, writers, settings)
         application = Application(self._service, settings, threads, hooks, self._mcp)
         if settings.socket is not None:
             try:
@@ -106,9 +107,10 @@ class HttpServer:
             try:
                 port = listen_tcp(settings.address.host, settings.address.port)
                 number = int(port.getsockname()[1])
-                guard = Guard(settings.token, number, settings.hosts)
-                await stack.enter_async_context(self._listening(application, port, guard))
                 host = f"[{settings.address.host}]" if ":" in settings.address.host else settings.address.host
+                bound = host if settings.address.loopback else "localhost"
+                guard = Guard(settings.token, number, settings.hosts, bound)
+                await stack.enter_async_context(self._listening(application, port, guard))
                 self._told["http"] = f"{host}:{number}"
             except OSError as error:
                 log.warning("nothing listens at %s:%s: %s", settings.address.host, settings.address.port, error)
@@ -119,20 +121,24 @@ class HttpServer:
         from aiohttp import web
 
         from vaultd.http.connections import Connections
+        from vaultd.http.spoken import Spoken
 
         connections = Connections(self._settings.connections, self._settings.head_s)
         runner = web.AppRunner(
-            application.make(guard, connections),
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=self._settings.idle_s,
-            shutdown_timeout=_STOP_S / 2,
-            lingering_time=1.0,  # for which the rest of a refused body is read
+            application.make(guard, connections), handler_cancellation=True, shutdown_timeout=_STOP_S / 2
         )
         await runner.setup()
         assert runner.server is not None
-        connections.make = runner.server
         loop = asyncio.get_running_loop()
+        connections.make = partial(
+            Spoken,
+            runner.server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # aiohttp's own way to say that there is none
+            keepalive_timeout=self._settings.idle_s,
+            lingering_time=1.0,  # for which the rest of a refused body is read
+            auto_decompress=False,  # a few bytes could become gigabytes
+        )
         listening = await loop.create_server(connections, sock=listener, backlog=128)
         try:
             yield

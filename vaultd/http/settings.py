@@ -28,8 +28,9 @@ class Address:
 class HttpSettings:
     """`socket` None: no socket; `address` None: no TCP. Sizes in bytes, times in seconds.
 
-    `at_work`: hooks that are written at one time, more are told to come back. `head_s`: until a request's head is
-    there; `body_s`: until its body is; `idle_s`: for which a connection may wait for its next request.
+    `hook_bytes`: of an event's body; `body_bytes`: of any other. `at_work`: hooks that are written at one time, more
+    are told to come back. `head_s`: until a request's head is there; `body_s`: until its body is; `idle_s`: for which a
+    connection may wait for its next request.
     """
 
     socket: Path | None
@@ -37,6 +38,7 @@ class HttpSettings:
     token: str
     hosts: tuple[str, ...] = ()
     hook_bytes: int = 10 * 1024 * 1024
+    body_bytes: int = 4 * 1024 * 1024
     at_work: int = 64
     connections: int = 256
     head_s: float = 10.0

@@ -95,16 +95,18 @@ def _new_file(folder: str, data: bytes, mode: int, sync: bool, name: Path | str 
     return temp
 
 
-def publish(path: Path, data: bytes, *, sync: bool = True, sync_name: bool = True, mode: int = 0o666) -> None:
+def publish(
+    path: Path, data: bytes, *, sync: bool = True, sync_name: bool = True, mode: int = 0o666, room: Path | None = None
+) -> None:
     """Make a file that must not exist yet, complete or not at all; FileExistsError when the name is taken.
+    It is written beside `path` first, or in the folder `room` of the same file system.
 
     Crash after: the temp file: litter, nothing published. The link: published under its name, the temp name is a second
     one for the same file (litter). The removal of the temp name: published.
-
     A power cut before this returns leaves the file whole or not at all. Without `sync_name` the name may be lost until
     the folder or the file system is synced; without `sync` the bytes too: the name may then stand for an empty file.
     """
-    temp = temp_beside(path, data, mode=mode, sync=sync)
+    temp = temp_beside(room / path.name if room else path, data, mode=mode, sync=sync)
     try:
         _link(temp, path)
     finally:
@@ -262,7 +264,7 @@ def _libc(name: str) -> Any:
 
 
 def _link(temp: Path, path: Path) -> None:
-    """Give `temp` the second name `path`; on file systems without hard links rename it there instead."""
+    """Give `temp` the second name `path`; without hard links rename it there."""
     try:
         os.link(temp, path, follow_symlinks=False)
     except OSError as error:

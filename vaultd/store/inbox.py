@@ -263,7 +263,15 @@ class Inbox:
             for entry in os.scandir(self.new):
                 if KEY.match(entry.name):
                     new += 1
-                    oldest = min(oldest, key_epoch(entry.name) or now)
+                    oldest = min(oldest, key_epoch(entry.name) or _came(entry, now))
         except FileNotFoundError:
             pass
         return Waiting(new, max(0.0, now - oldest), len(self.failures()))
+
+
+def _came(entry: os.DirEntry[str], now: float) -> float:
+    """When a file came; `now` when it is gone."""
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime
+    except FileNotFoundError:
+        return now

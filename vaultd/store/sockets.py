@@ -17,14 +17,14 @@ _BACKLOG = 128
 
 def listen_local(path: Path) -> socket.socket:
     """A socket at a path, in a folder of the user's alone. The caller holds the daemon's lock: one that lies there
-    already is of a daemon that died. RefusedError when the folder is somebody else's; OSError.
+    already is of a daemon that died. RefusedError when the folder is somebody else's or open to others; OSError.
     """
     fs.make_folder(path.parent, mode=0o700)
     found = os.lstat(path.parent)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise RefusedError(f"{path.parent} is not a folder of yours. Have it removed.")
     if found.st_mode & 0o077:
-        path.parent.chmod(0o700)
+        raise RefusedError(f"{path.parent} is open to others. `chmod 700 {path.parent}` once you know what is in it.")
     if os.path.lexists(path):
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise RefusedError(f"{path} is in the way. Remove it.")

@@ -25,14 +25,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
-    from vaultd.cli.serving import surfaces
+    from vaultd.cli.serving import end, surfaces
     from vaultd.engine.daemon import Daemon
 
     stores = opened(args)
     start_log(stores.config.rules, Path(args.log) if args.log else None)
     daemon = Daemon(stores)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: daemon.stop(for_good=True))
+        signal.signal(number, lambda *_: end(daemon))
     daemon.run(
         ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"),
         companions=[surfaces(daemon, stores)],
