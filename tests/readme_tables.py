@@ -16,6 +16,7 @@ from vaultd.config import KEYS
 from vaultd.core.event import Kind
 from vaultd.core.keys import PAGE_KEYS
 from vaultd.errors import VaultdError
+from vaultd.mcp.tools import TOOLS
 
 README = Path(__file__).parent.parent / "README.md"
 MARK = re.compile(r"(<!-- table:(?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -69,7 +70,16 @@ def frontmatter() -> str:
     return table(("key", "in", "meaning"), [(f"`{k}`", where, meaning) for k, (where, meaning) in PAGE_KEYS.items()])
 
 
+def tools() -> str:
+    rows = []
+    for tool in TOOLS.values():
+        given = [f"`{name}`" if name in tool.required else f"[`{name}`]" for name in tool.properties]
+        rows.append((f"`{tool.name}`", "" if tool.reads else "writes", ", ".join(given), tool.description))
+    return table(("tool", "", "takes (in brackets: may be left out)", "what it does"), rows)
+
+
 TABLES = {
+    "tools": tools,
     "commands": commands,
     "exit-codes": exit_codes,
     "settings": settings,
