@@ -231,6 +231,7 @@ PLAIN: Mapping[str, Mapping[str, str]] = {
         "page.data": "the page as it was read",
         "values{}": "frontmatter keys, which are ours",
     },
+    "watch": {"path": "where something happened; kept in memory, looked at"},
     "inbox": {
         **dict.fromkeys(["key", "keys"], NAME),
         "name.agent": AGENT,

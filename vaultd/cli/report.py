@@ -19,7 +19,7 @@ def show_status(
 ) -> None:
     """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work.
 
-    `watch`: how the daemon learns of changes, see `engine.status.watching`.
+    `watch`: how the daemon learns of changes, see `engine.status.watch_state`.
     """
     for problem in report["problems"]:
         terminal.say(f"! {problem}")

@@ -12,7 +12,7 @@ __all__ = ["Following"]
 
 _SCAN_S = 5.0  # without a watch, and while something is wrong
 _WATCHED_SCAN_S = 60.0
-_SCAN_SHARE = 100  # of large vaults: the time between scans is at least so many times what one takes
+_SCAN_SHARE = 200  # of large vaults: the time between scans is at least so many times what one takes
 _LOOK_S = 5.0  # whether the watch and the index are as they should be
 _RETRY_S = 60.0  # a page that cannot be indexed is tried again after a second, then less often
 _GATHER_S = 0.05  # a save is several changes: they are brought in together
@@ -26,6 +26,7 @@ class Following:
         self._live = live
         self._complain = complain
         self._scan_at = 0.0
+        self._hinted = False  # with the last scan
         self._retry_at, self._pause = 0.0, 1.0
         self.scans = 0
 
@@ -40,10 +41,11 @@ class Following:
             self._pause = min(2 * self._pause, _RETRY_S)
             live.touched(live.failed)
         live.bring_named()
-        if live.due or time.monotonic() >= due:
+        if live.due or time.monotonic() >= due or (self._hinted and not live.hinted):
             took = live.scan(stop)
             self.scans += 1
-            pause = _SCAN_S if live.due else _WATCHED_SCAN_S
+            self._hinted = live.hinted
+            pause = _WATCHED_SCAN_S if live.hinted and not live.due else _SCAN_S
             due = time.monotonic() + max(pause, _SCAN_SHARE * took)
         self._tell()
         changed = live.take_changed()

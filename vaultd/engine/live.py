@@ -76,8 +76,8 @@ class Live:
 
     @property
     def due(self) -> bool:
-        """Whether everything is to be looked at."""
-        return self._everything or not self.hinted or self.index.doubt is not None
+        """Whether everything is to be looked at now."""
+        return self._everything or self.index.doubt is not None
 
     def touched(self, paths: Iterable[str]) -> None:
         """These pages (vault paths) were written or removed just now: the next question knows, the index loop wakes."""
@@ -115,7 +115,8 @@ class Live:
             if behind.count > _MOST or not self._bring_in(reconcile, behind, urgent=True):
                 self.woken.set()
                 return behind.count
-        return self._behind
+            with self._guard:
+                return len(self.failed.keys() | self._huge)  # whatever the index loop still counts
 
     def scan(self, stop: Callable[[], bool] = lambda: False) -> float:
         """Look at everything and bring in what changed, until `stop`; processor seconds that the look took."""

@@ -20,7 +20,7 @@ from vaultd.engine.stores import Stores
 from vaultd.engine.wiring import check, is_wired
 from vaultd.errors import VaultdError
 
-__all__ = ["OpenSession", "open_sessions", "status", "watching"]
+__all__ = ["OpenSession", "open_sessions", "status", "watch_state"]
 
 _MOST_OPEN = 20
 _LOOKED_AT = 20
@@ -162,7 +162,7 @@ def _room(stores: Stores) -> list[str]:
     return problems
 
 
-def watching(stores: Stores) -> str:
+def watch_state(stores: Stores) -> str:
     """How the running daemon learns of changes: "on" where the system tells it, "off" where that is not wanted, else
     in words why it has to look; "" when there is no daemon, or it has not said yet.
     """
@@ -177,7 +177,7 @@ def watching(stores: Stores) -> str:
 
 def _watch(stores: Stores) -> list[str]:
     """What keeps changes from being seen at once and can be mended: a limit of the system."""
-    told = watching(stores)
+    told = watch_state(stores)
     return [f"Edits are found by scanning, after some seconds: {told}."] if "fs.inotify." in told else []
 
 
