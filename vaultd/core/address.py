@@ -19,7 +19,7 @@ GLOBAL = "_global"
 
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?\Z", re.IGNORECASE)
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\:*?\"<>|]")
-_BYTES = 255
+_BYTES, _PATH_BYTES = 255, 2048  # of a name; of all of them together, with room for where the vault is
 
 
 def page_path(path: str, folder: str, others: Collection[str] = ()) -> str:
@@ -31,7 +31,8 @@ def page_path(path: str, folder: str, others: Collection[str] = ()) -> str:
     told = path.strip()
     named = told if told.endswith(".md") else f"{told}.md"
     segments = named.split("/")
-    if not told or told.startswith(("/", "~")) or told.endswith("/") or any(map(_flawed, segments)):
+    long = len(named.encode("utf-8", "replace")) > _PATH_BYTES
+    if not told or told.startswith(("/", "~")) or told.endswith("/") or long or any(map(_flawed, segments)):
         raise RefusedError(f"{path!r} is not the path of a page. Give plain names, as in notes/x.md.")
     if not folder or named.startswith(f"{folder}/"):
         return named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vaultd.core import frontmatter
@@ -18,7 +18,7 @@ from vaultd.engine.projects import Project
 from vaultd.engine.recall import find_page
 from vaultd.engine.service import Reply
 from vaultd.engine.stores import Stores
-from vaultd.errors import NotFoundError, UsageError
+from vaultd.errors import NotFoundError, RefusedError, UsageError
 from vaultd.store.inbox import SessionName
 from vaultd.store.index import Index
 from vaultd.store.vault import PageFile, PageStat
@@ -177,7 +177,7 @@ def _session(stores: Stores, session: str) -> SessionName:
     """The session that a client means: by sid, `agent-sid`, native id, or the path of its page."""
     told = session.strip()
     if told.endswith(".md"):
-        values = stores.pages.page(told) if "/" in told and ".." not in told else None
+        values = _page_named(stores, told) if "/" in told else None
         told = _text((values or {}).get("id")) or told.removesuffix(".md").rpartition("/")[2]
     known = {*stores.inbox.sessions(), *stores.inbox.packs()}
     named = SessionName.parse(told)
@@ -188,6 +188,14 @@ def _session(stores: Stores, session: str) -> SessionName:
             f"Nothing is recorded on this machine of a session {session!r}. Its page may have more: search for it."
         )
     return fits[0]
+
+
+def _page_named(stores: Stores, path: str) -> Mapping[str, object] | None:
+    """The frontmatter of a page at a path that a client gave; None for one that is no page's."""
+    try:
+        return stores.pages.page(page_path(path, ""))
+    except RefusedError:
+        return None
 
 
 def _row(event: Event, most: int) -> Reply | None:
