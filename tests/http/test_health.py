@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -11,6 +12,8 @@ import pytest
 
 from tests.http.served import Served, serving
 from tests.scratch import Scratch
+from tests.waiting import until
+from vaultd.client import Exchange, HttpAnswer
 from vaultd.engine.health import Pulse
 from vaultd.engine.passes import Passes
 from vaultd.store.inbox import Inbox
@@ -74,3 +77,28 @@ def test_wrong_settings_held_events_and_a_vault_that_is_away_make_it_unhealthy(s
     assert served.ask("/api/v1/search?project=nothing&query=x").status != 200  # costs what was kept open
     assert problems(served) == ["The vault is away."]
     assert str(served.scratch.base) not in served.ask("/health", tcp=True, token=None).body.decode()
+
+
+def test_an_inbox_that_nothing_can_be_put_into_makes_it_unhealthy(served: Served) -> None:
+    new = served.scratch.vault / ".vaultd/inbox/new"
+    new.rename(new.with_name("away"))
+    assert problems(served) == ["Events cannot be put into the inbox."]
+
+
+@pytest.mark.slow
+def test_a_daemon_whose_ingest_is_stuck_says_so(scratch: Scratch) -> None:
+    scratch.run("up", check=True)
+    told = json.loads((scratch.vault / ".vaultd/daemon.json").read_bytes())
+
+    def health() -> HttpAnswer:
+        return Exchange(told["socket"], 30).run("/health", b"", {}, "GET")
+
+    try:
+        assert health().status == 200
+        with scratch.stores().write_lock:  # what holds it hangs
+            scratch.deliver("claude-code", "UserPromptSubmit", {"session_id": "s", "prompt": "x"})
+            until(lambda: health().status == 503, 90)
+            assert json.loads(health().body)["problems"] == ["Events are not being taken in."]
+        until(lambda: health().status == 200, 30)
+    finally:
+        scratch.run("down")

@@ -52,6 +52,8 @@ def health(stores: Stores, pulse: Pulse) -> Health:
         problems.append(f"{waiting.new} events wait, the oldest for {waited / 60:.0f} minutes.")
     if (stores.vault.room / "runs/trouble.json").exists():
         problems.append("Some events are held back; `vaultd status` says why.")
+    if not os.access(stores.inbox.new, os.W_OK | os.X_OK):
+        problems.append("Events cannot be put into the inbox.")
     if os.statvfs(stores.vault.root).f_bavail == 0:
         problems.append("The disk with the vault is full.")
     return Health(not problems, problems)

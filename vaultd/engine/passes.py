@@ -100,6 +100,7 @@ class Passes:
             while more:
                 with self._stores.write_lock:
                     more = self._ingest.file(current)
+                advance(len(keys))
             with self._stores.write_lock:
                 self._ingest.finish(current)
         finally:
