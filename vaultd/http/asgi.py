@@ -111,7 +111,7 @@ def _scope(request: web.Request) -> _Message:
         "scheme": request.scheme,
         "path": request.path,
         "raw_path": request.raw_path.encode("ascii", "replace").partition(b"?")[0],
-        "query_string": request.query_string.encode("utf-8", "surrogateescape"),
+        "query_string": request.raw_path.partition("?")[2].encode("utf-8", "surrogateescape"),
         "root_path": "",
         "headers": [(name.lower(), value) for name, value in request.raw_headers],
         "client": tuple(peer[:2]) if isinstance(peer, tuple) else None,
