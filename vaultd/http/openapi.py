@@ -14,6 +14,12 @@ __all__ = ["document"]
 _SAID = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 _ERROR = {"description": "What is wrong, and what to do", "content": _SAID}
 _MALFORMED = {**_ERROR, "content": {**_SAID, "text/plain": {"schema": {"type": "string"}}}}  # of the HTTP parser
+_PLACE = {
+    "name": "X-Vaultd-Cwd",
+    "in": "header",
+    "description": "the folder that the client is in, percent-encoded UTF-8; `cwd` wins",
+    "schema": {"type": "string", "pattern": "^(?:[A-Za-z0-9/._~-]|%[0-9A-F]{2})*$", "maxLength": 4096},
+}
 _OBJECT = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -53,7 +59,7 @@ def _operation(route: Route) -> dict[str, Any]:
     return {
         "operationId": re.sub(r"\W+", "_", route.path.strip("/")),
         "summary": route.summary,
-        "parameters": [*inner, *map(_parameter, route.query)],
+        "parameters": [*inner, *map(_parameter, route.query), *([_PLACE] if route.scoped else ())],
         "responses": {
             "200": {"description": route.summary, "content": _OBJECT},
             "400": _MALFORMED,

@@ -36,7 +36,11 @@ class Parameter:
         if self.type is bool:
             return {"type": "boolean", "default": False}
         told: dict[str, Any] = {"type": "string", "maxLength": _MOST}
-        return told | ({"pattern": self.pattern} if self.pattern else {}) | ({"minLength": 1} if self.required else {})
+        return (
+            told
+            | ({"pattern": f"^(?:{self.pattern})$"} if self.pattern else {})
+            | ({"minLength": 1} if self.required else {})
+        )
 
 
 def checked(parameters: Sequence[Parameter], query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
