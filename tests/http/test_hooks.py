@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.http.served import Served, serving
+from tests.http.served import TOKEN, Served, serving
 from tests.scratch import Scratch, recorded
 from tests.waiting import until
 from vaultd.client import Exchange
+from vaultd.core.event import Process
 from vaultd.core.ids import KEY
 from vaultd.engine.passes import Passes
+from vaultd.engine.processes import alive
 from vaultd.store import fs
 
 PROMPT = {"session_id": "s-1", "prompt": "Count the okapis"}
@@ -257,17 +259,36 @@ def test_a_backlog_that_only_grows_is_not_added_to(served: Served, monkeypatch: 
 def test_what_was_accepted_survives_the_daemon_s_death(scratch: Scratch) -> None:
     scratch.run("up", check=True)
     told = json.loads((scratch.vault / ".vaultd/daemon.json").read_bytes())
-    pid = told["pid"]
-    os.kill(pid, signal.SIGSTOP)  # nothing may be taken in ...
-    os.kill(pid, signal.SIGCONT)
     bodies = [{"session_id": "s", "prompt": f"okapi {n}"} for n in range(20)]
     target = "/hook?agent=claude-code&event=UserPromptSubmit"
-    for body in bodies:
-        answer = Exchange(told["socket"], 30).run(target, json.dumps(body).encode(), {})
-        assert answer.status == 202
-    os.kill(pid, signal.SIGKILL)  # ... that is not found afterwards
-    until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2])
+    with scratch.stores().write_lock:  # so that nothing is taken in: all that there is of them are their files
+        keys = [
+            json.loads(Exchange(told["socket"], 30).run(target, json.dumps(body).encode(), {}).body)["key"]
+            for body in bodies
+        ]
+        os.kill(told["pid"], signal.SIGKILL)
+        until(lambda: not alive(Process(told["pid"], told["start"], told["boot"])))
+        assert sorted(p.name for p in (scratch.vault / ".vaultd/inbox/new").iterdir()) == sorted(keys)
     scratch.run("ingest", check=True)
     done = (scratch.vault / ".vaultd/done").rglob("*")
     text = "".join(path.read_text("utf-8") for path in done if path.is_file())
     assert all(f"okapi {n}" in text for n in range(20))
+
+
+def test_an_event_whose_session_is_cut_off_with_its_end_is_known_again(served: Served) -> None:
+    long = b'{"prompt": "' + b"x" * (8 * 1024 * 1024) + b'", "session_id": "at-the-end"}'
+    first = served.hook(long, ingest_key="k-1")
+    drain(served)
+    assert served.hook(long, ingest_key="k-1").json == first.json and served.new() == []
+    assert served.ask("/api/v1/sessions/at-the-end/observations?project=shop").json["total"] == 1
+
+
+def test_bodies_have_so_much_room_together(scratch: Scratch) -> None:
+    with serving(scratch, bodies_bytes=1_000_000) as served:
+        head = f"POST /hook?agent=claude-code&event=UserPromptSubmit HTTP/1.1\r\nHost: localhost:{served.port}\r\n"
+        head += f"Authorization: Bearer {TOKEN}\r\nContent-Length: 900000\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", served.port), 10) as link:
+            link.sendall(head.encode())
+            until(lambda: served.hook({**PROMPT, "prompt": "x" * 200_000}).status == 429)
+            assert served.hook({**PROMPT, "prompt": "short"}).status == 202
+        until(lambda: served.hook({**PROMPT, "prompt": "x" * 200_000}).status == 202)

@@ -98,7 +98,7 @@ def _header(stores: Stores, agent: Agent, hook: Hook, event: Event, told: str) -
         "cwd": cwd,
         "root": root,
         "gitfile": gitfile,
-        "session": hook.session.encode("utf-8", "surrogateescape"),
+        "session": event.native.encode("utf-8", "surrogateescape"),  # the payload's own may be cut off
         "via": b"http",
         "body": told.encode(),
     }

@@ -102,6 +102,9 @@ class Application:
             return error(problem.status, problem.reason.lower().replace(" ", "-"), f"{problem.reason}.", allowed)
         except (ConnectionError, asyncio.CancelledError):
             raise
+        except OSError as problem:  # a full disk, a vault that goes away this moment
+            log.error("%s %s cannot be answered: %s", request.method, _route_of(request), problem.strerror)
+            return error(503, "unavailable", "This cannot be done at present.", {"Retry-After": "5"})
         except Exception:  # a fault of ours is told to the client in one line
             log.exception("a fault in answering %s %s", request.method, _route_of(request))
             return error(500, "fault", "vaultd failed here; its log says where.")

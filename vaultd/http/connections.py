@@ -17,10 +17,12 @@ class Connections:
     `busy` and `free` are told by the application.
     """
 
-    def __init__(self, most: int, head_s: float) -> None:
+    def __init__(self, most: int, head_s: float, stuck_s: float) -> None:
+        """`stuck_s`: for how long a client may not read on while more of an answer waits for it."""
         self.make: Callable[[], asyncio.Protocol] = asyncio.Protocol
         self._most = most
         self._head_s = head_s
+        self.stuck_s = stuck_s
         self._waiting: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
         self._busy: set[asyncio.BaseTransport] = set()
         self.open = 0
@@ -75,6 +77,7 @@ class _Bounded(asyncio.Protocol):
         self._connections = connections
         self._inner = inner
         self._transport: asyncio.BaseTransport | None = None
+        self._stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, or end at once where there is no room."""
@@ -87,6 +90,7 @@ class _Bounded(asyncio.Protocol):
         """End."""
         if self._transport is not None:
             self._connections.closed(self._transport)
+        self._unstuck()
         self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -101,8 +105,17 @@ class _Bounded(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client reads too slowly."""
+        if isinstance(self._transport, asyncio.WriteTransport):
+            loop = asyncio.get_running_loop()
+            self._stuck = loop.call_later(self._connections.stuck_s, self._transport.abort)
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
+        self._unstuck()
         self._inner.resume_writing()
+
+    def _unstuck(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -44,46 +45,53 @@ class Hooks:
         self._threads = threads
         self._settings = settings
         self._room = settings.at_work
+        self._bytes = settings.bodies_bytes
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         """Take one event: 202 with its key."""
-        if self._room <= 0:
-            return _busy()
-        self._room -= 1
         try:
-            values = checked(_PARAMETERS, _lists(request.query))
-            given = request.headers.get("Idempotency-Key", "")
-            if given and not values["ingest_key"]:
-                values |= checked(_PARAMETERS[-1:], {"ingest_key": [given]})
-            body = await whole_body(request, self._settings.hook_bytes, self._settings.body_s)
-            return json_answer({"key": await self._deliver(values, body)}, 202)
+            with self._place(request, self._settings.hook_bytes):
+                values = checked(_PARAMETERS, _lists(request.query))
+                given = request.headers.get("Idempotency-Key", "")
+                if given and not values["ingest_key"]:
+                    values |= checked(_PARAMETERS[-1:], {"ingest_key": [given]})
+                body = await whole_body(request, self._settings.hook_bytes, self._settings.body_s)
+                return json_answer({"key": await self._deliver(values, body)}, 202)
         except HeldError as problem:
             return _busy(str(problem))
-        finally:
-            self._room += 1
 
     async def batch(self, request: web.Request) -> web.StreamResponse:
         """Take up to 256 events in their order, until one cannot be taken: that one and those after it are not."""
-        if self._room <= 0:
-            return _busy()
-        self._room -= 1
         accepted: list[int] = []
         try:
-            body = await whole_body(request, self._settings.body_bytes, self._settings.body_s)
-            for index, entry in enumerate(await self._work(_entries, body)):
-                try:
+            with self._place(request, self._settings.body_bytes):
+                body = await whole_body(request, self._settings.body_bytes, self._settings.body_s)
+                for index, entry in enumerate(await self._work(_entries, body)):
                     await self._deliver(*await self._work(_entry, entry))
-                except HeldError as problem:
-                    if not accepted:
-                        return _busy(str(problem))
-                    return json_answer(_told(accepted, index, {"code": "busy", "message": str(problem)}), 202, _RETRY)
-                except VaultdError as problem:
-                    told = {"code": code_of(problem), "message": str(problem)}
-                    return json_answer(_told(accepted, index, told), 202 if accepted else status_of(problem))
-                accepted.append(index)
-            return json_answer(_told(accepted, None, None), 202)
+                    accepted.append(index)
+                return json_answer(_told(accepted, None, None), 202)
+        except HeldError as problem:
+            if not accepted:
+                return _busy(str(problem))
+            return json_answer(_told(accepted, len(accepted), ("busy", str(problem))), 202, _RETRY)
+        except VaultdError as problem:
+            told = _told(accepted, len(accepted), (code_of(problem), str(problem)))
+            return json_answer(told, 202 if accepted else status_of(problem))
+
+    @contextmanager
+    def _place(self, request: web.Request, most: int) -> Iterator[None]:
+        """Room for a request and its body while the block runs; HeldError when there is none."""
+        told = request.content_length
+        size = most if told is None else min(told, most)
+        if self._room <= 0 or size > self._bytes:
+            raise HeldError("Too many events at once.")
+        self._room -= 1
+        self._bytes -= size
+        try:
+            yield
         finally:
             self._room += 1
+            self._bytes += size
 
     async def _work(self, call: Callable[[_Given], _Made], given: _Given) -> _Made:
         """Do something synchronous on a thread."""
@@ -103,10 +111,10 @@ class Hooks:
         return await self._work(self._service.deliver, hook)
 
 
-def _told(accepted: list[int], failed: int | None, problem: Mapping[str, str] | None) -> dict[str, object]:
-    """The answer to a batch."""
+def _told(accepted: list[int], failed: int | None, problem: tuple[str, str] | None) -> dict[str, object]:
+    """The answer to a batch; `problem` is a code and words."""
     told: dict[str, object] = {"accepted": len(accepted), "accepted_indices": accepted, "failed_index": failed}
-    return told if problem is None else {**told, "error": problem}
+    return told if problem is None else {**told, "error": {"code": problem[0], "message": problem[1]}}
 
 
 def _entries(data: bytes) -> list[Any]:
@@ -150,6 +158,6 @@ def _lists(query: Any) -> dict[str, list[str]]:
     return {name: query.getall(name) for name in query}
 
 
-def _busy(message: str = "Too many events at once.") -> web.Response:
+def _busy(message: str) -> web.Response:
     """429."""
     return error(429, "busy", f"{message} Try again in a moment.", _RETRY)

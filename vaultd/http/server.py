@@ -123,7 +123,7 @@ class HttpServer:
         from vaultd.http.connections import Connections
         from vaultd.http.spoken import Spoken
 
-        connections = Connections(self._settings.connections, self._settings.head_s)
+        connections = Connections(self._settings.connections, self._settings.head_s, self._settings.idle_s)
         runner = web.AppRunner(
             application.make(guard, connections), handler_cancellation=True, shutdown_timeout=_STOP_S / 2
         )

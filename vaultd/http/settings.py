@@ -30,7 +30,8 @@ class HttpSettings:
 
     `hook_bytes`: of an event's body; `body_bytes`: of any other. `at_work`: hooks that are written at one time, more
     are told to come back. `head_s`: until a request's head is there; `body_s`: until its body is; `idle_s`: for which a
-    connection may wait for its next request.
+    connection may wait for its next request, and for its client to read on. `bodies_bytes`: of all bodies of hooks that
+    are read or written at one time.
     """
 
     socket: Path | None
@@ -39,6 +40,7 @@ class HttpSettings:
     hosts: tuple[str, ...] = ()
     hook_bytes: int = 10 * 1024 * 1024
     body_bytes: int = 4 * 1024 * 1024
+    bodies_bytes: int = 64 * 1024 * 1024
     at_work: int = 64
     connections: int = 256
     head_s: float = 10.0
