@@ -117,6 +117,20 @@ def test_what_is_no_event_is_refused_in_words(served: Served, query: str, body: 
     assert served.new() == []
 
 
+@pytest.mark.parametrize("at", ["1960-01-01T00:00:00Z", "0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-14:00"])
+def test_an_event_of_any_time_is_taken_in(served: Served, at: str) -> None:
+    told = served.hook({**PROMPT, "cwd": str(served.checkout)}, at=at)
+    assert told.status == 202 and KEY.match(told.json["key"])
+    drain(served)
+    assert served.new() == []
+
+
+def test_a_body_in_another_encoding_than_utf_8_is_refused(served: Served) -> None:
+    assert served.hook(json.dumps(PROMPT).encode("utf-16")).status == 400
+    assert served.hook(json.dumps(PROMPT).encode("utf-8-sig")).status == 202
+    assert len(served.new()) == 1
+
+
 def test_a_folder_that_is_kept_out_leaves_nothing(served: Served) -> None:
     (served.checkout / ".vaultd.toml").write_text("enabled = false\n")
     told = served.hook({**PROMPT, "cwd": str(served.checkout)})

@@ -45,7 +45,7 @@ def receive(stores: Stores, hook: Hook) -> str:
     event = _meaning(stores, agent, hook, told)
     if kept_out(stores, event.cwd if event.cwd.startswith("/") else ""):
         return ""
-    key = Key(f"{int(event.at.timestamp())}-{uuid.uuid4()}")
+    key = Key(f"{int(stores.clock().timestamp())}-{uuid.uuid4()}")  # `at` may be before 1970: no name of an event
     if hook.key:
         named = "\0".join((agent.id, event.native, hook.key)).encode("utf-8", "surrogateescape")
         key = Key(f"h{hashlib.sha256(named).hexdigest()[:32]}")
@@ -62,7 +62,7 @@ def receive(stores: Stores, hook: Hook) -> str:
 def _refuse_no_object(body: bytes) -> None:
     """UsageError unless the payload is a JSON object."""
     try:
-        payload = json.loads(body)
+        payload = json.loads(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))  # as it is read later
     except (ValueError, RecursionError):
         raise UsageError("The body is not JSON.") from None
     if not isinstance(payload, dict):

@@ -46,7 +46,9 @@ class Guard:
             return Refusal(403, "Requests from web pages of others are not answered.")
         if free or self._known(authorization):
             return None
-        return Refusal(401, "Give the token of ~/.config/vaultd/token: `Authorization: Bearer TOKEN`.")
+        return Refusal(
+            401, "This needs the token, as a bearer token: the line in the file `token` of vaultd's settings."
+        )
 
     def _own(self, name: str) -> bool:
         """Whether a name with or without a port is this server's."""
