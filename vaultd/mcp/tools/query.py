@@ -26,7 +26,7 @@ def _run(call: Call) -> Answer:
 TOOL = Tool(
     name="memory_query",
     title="Search the memory",
-    description='Search past sessions, decisions and notes of this project. Words, "phrases", -without.',
+    description="Search past sessions, decisions and notes of this project by their words.",
     run=_run,
     arguments={
         "query": TEXT,
