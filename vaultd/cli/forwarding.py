@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Forwarder", "Task", "is_modern"]
 
 _ANSWER_S = 120.0
-_ATTEMPTS = 4
+_BUSY_S = 10.0  # for which calls that were not taken are made again: a daemon ends, and is started anew
+_MOST_LOST = 3  # answers: perhaps the call itself ends the daemon
 _META = "io.modelcontextprotocol/"
 _TOKEN = re.compile(r"[\x21-\x7e]{1,100}")
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -53,11 +55,12 @@ class Task:
 
 
 class Forwarder:
-    """Asks the daemon. Safe from several threads."""
+    """Asks the daemon, which has `patience` seconds to take a call and as many to answer. Safe from several threads."""
 
-    def __init__(self, reach: Reach, cwd: bytes) -> None:
+    def __init__(self, reach: Reach, cwd: bytes, patience: float = _ANSWER_S) -> None:
         self._reach = reach
         self._cwd = cwd
+        self._patience = patience
         self._protocol = "2025-11-25"
         self._client = ""
         self._path = ""
@@ -91,29 +94,32 @@ class Forwarder:
             return error(request.id, NO_METHOD, "There is no such method.")
         body = json.dumps(request.raw).encode("ascii")
         headers = self._headers(request)
-        pause = threading.Event()
-        for attempt in range(_ATTEMPTS):
+        pause, lost, until = threading.Event(), 0, time.monotonic() + _BUSY_S
+        while time.monotonic() < until and lost < _MOST_LOST and not task.cancelled:
             path = self._path or self._reach.socket()
-            task.exchange = Exchange(path, _ANSWER_S)
+            task.exchange = Exchange(path, self._patience)
             if task.cancelled:
-                break
+                break  # before there was anything to close
             try:
                 answer = task.exchange.run("/mcp", body, headers)
-            except UnsentError:
+            except UnsentError as unsent:
+                if isinstance(unsent.__cause__, TimeoutError):  # it hangs, and would the next time
+                    return _failed(request, f"The daemon took no call for {self._patience:.0f} s. Try again.")
                 self._path = ""
-                pause.wait(0.05 * attempt)
+                pause.wait(0.05)
                 continue
-            except LostError as lost:
-                if isinstance(lost.__cause__, TimeoutError):
-                    return _failed(request, f"The daemon gave no answer within {_ANSWER_S:.0f} s. {_doubt(request)}")
+            except LostError as gone:
+                if isinstance(gone.__cause__, TimeoutError):
+                    return _failed(request, f"The daemon gave no answer for {self._patience:.0f} s. {_doubt(request)}")
                 self._path = ""
                 if task.cancelled or not _only_reads(request):
                     return _failed(request, f"The daemon went away before it answered. {_doubt(request)}")
+                lost += 1
                 continue
             self._path = path
             if answer.status != 503:  # it ends, or is not ready yet: nothing was done
                 return _told(request, answer)
-            pause.wait(0.2)
+            pause.wait(0.1)
         return _failed(request, "The daemon takes no calls at the moment. `vaultd status` tells more.")
 
     def _headers(self, request: Request) -> dict[str, str]:
@@ -159,6 +165,8 @@ def _told(request: Request, answer: HttpAnswer) -> dict[str, Any]:
         value = None
     if isinstance(value, dict) and value.get("id") == request.id and ("result" in value or "error" in value):
         return value
+    if answer.status >= 500 or answer.status < 300:
+        return _failed(request, f"The daemon gave no answer that can be read (HTTP {answer.status}). {_doubt(request)}")
     return _failed(request, f"The daemon did not take the call (HTTP {answer.status}).")
 
 

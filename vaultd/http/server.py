@@ -76,10 +76,12 @@ class HttpServer:
         writers = ThreadPoolExecutor(_HOOK_WORKERS, thread_name_prefix="hook")
         try:
             async with contextlib.AsyncExitStack() as stack:
+                if self._mcp is not None:
+                    from vaultd.http import application  # noqa: F401  # before MCP loads beside it: the door opens first
+
+                    await stack.enter_async_context(self._mcp.run())  # first: it ends when nobody is answered any more
                 await self._open(stack, threads, writers)
                 self._ready.set()
-                if self._mcp is not None:
-                    await stack.enter_async_context(self._mcp.run())
                 await self._ending.wait()
         finally:
             threads.shutdown(wait=False, cancel_futures=True)

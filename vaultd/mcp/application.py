@@ -42,9 +42,9 @@ class McpApplication:
         try:
             yield
         finally:
+            self._loaded = None
             ending.set()
             await serving
-            self._loaded = None
 
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """Answer one HTTP request; 503 when this does not run, or the library cannot be loaded."""
