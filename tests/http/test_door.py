@@ -305,3 +305,22 @@ def test_a_port_that_is_taken_leaves_the_socket(scratch: Scratch) -> None:
             assert "nothing listens" in (scratch.vault / ".vaultd/daemon.log").read_text()
         finally:
             scratch.run("down")
+
+
+def test_a_running_daemon_lives_on_when_its_new_address_is_refused_and_says_why(scratch: Scratch) -> None:
+    scratch.extra["VAULTD_HTTP"] = " "  # as if it were not set
+    settings = scratch.home / ".config/vaultd/config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[http]\nbind = "off"\n')
+    scratch.run("up", check=True)
+    try:
+        pid = scratch.json("status", "--json")["daemon"]["pid"]
+        settings.write_text('[http]\nbind = "0.0.0.0:0"\n')
+        until(lambda: any("http.hosts" in p for p in scratch.json("status", "--json")["problems"]), 15)
+        report = scratch.json("status", "--json")
+        assert report["daemon"]["pid"] == pid and report["daemon"]["running"]
+        settings.write_text('[http]\nbind = "127.0.0.1:0"\n')
+        until(lambda: '"http"' in (scratch.vault / ".vaultd/daemon.json").read_text(), 15)
+        assert scratch.json("status", "--json")["problems"] == []
+    finally:
+        scratch.run("down")

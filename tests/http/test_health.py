@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -102,3 +103,22 @@ def test_a_daemon_whose_ingest_is_stuck_says_so(scratch: Scratch) -> None:
         until(lambda: health().status == 200, 30)
     finally:
         scratch.run("down")
+
+
+def test_it_is_told_while_all_other_questions_are_stuck(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+
+    def stuck(*_: object, **__: object) -> dict[str, object]:
+        assert go.wait(30)
+        return {"project": "", "pages": []}
+
+    monkeypatch.setattr(served.service, "recent", stuck)
+    asking = [threading.Thread(target=served.ask, args=("/api/v1/recent?project=shop",)) for _ in range(12)]
+    for thread in asking:
+        thread.start()
+    try:
+        assert served.ask("/health").status == 200
+    finally:
+        go.set()
+        for thread in asking:
+            thread.join()

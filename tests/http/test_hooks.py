@@ -11,8 +11,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.http.served import TOKEN, Served, serving
 from tests.scratch import Scratch, recorded
@@ -306,3 +309,37 @@ def test_bodies_have_so_much_room_together(scratch: Scratch) -> None:
             until(lambda: served.hook({**PROMPT, "prompt": "x" * 200_000}).status == 429)
             assert served.hook({**PROMPT, "prompt": "short"}).status == 202
         until(lambda: served.hook({**PROMPT, "prompt": "x" * 200_000}).status == 202)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    ["session_id", "cwd", "prompt", "transcript_path", "hook_event_name", "tool_name", "tool_input"]
+)
+WORDS = st.sampled_from(["/", "/a\0b", "/../..", "\ud800", "/\udcff", "x" * 300, "C:\\x", "@close", "\u202e"])
+PAYLOADS = st.dictionaries(NAMES, JSON | WORDS | st.text(max_size=20), max_size=4)
+VALUES = WORDS | st.text(max_size=12) | st.sampled_from(["codex", "claude-code", "Stop", "9999-12-31T23:59:59+00:00"])
+QUERIES = st.dictionaries(
+    st.sampled_from(["agent", "event", "session_id", "cwd", "at", "ingest_key", "odd"]), VALUES, max_size=5
+)
+WHOLE = st.fixed_dictionaries({"agent": st.sampled_from(["codex", "claude-code"]), "event": st.just("Stop")})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(WHOLE | st.just({}), QUERIES, PAYLOADS | JSON, st.binary(max_size=4))
+def test_no_event_is_a_fault(
+    served: Served, whole: dict[str, str], query: dict[str, str], payload: object, tail: bytes
+) -> None:
+    asked = {**query, **whole}
+    pairs = urlencode([(name, value.encode("utf-8", "surrogatepass")) for name, value in asked.items()])
+    body = json.dumps(payload).encode()
+    for data in (body, body + tail):
+        assert served.ask(f"/hook?{pairs}", "POST", data).status in (202, 400, 409)
+    for entries in ([{**asked, "body": payload}], [{"url": f"x?{pairs}", "body": payload}], payload):
+        assert served.ask("/hook/batch", "POST", json.dumps(entries)).status in (202, 400, 409)
+    assert served.ask(f"/handoff?{pairs}").status in (200, 400)
+    drain(served)
+    assert served.new() == []

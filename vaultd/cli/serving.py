@@ -15,7 +15,7 @@ from vaultd.http.server import HttpServer
 from vaultd.http.settings import HttpSettings, parse_bind
 from vaultd.mcp.application import McpApplication
 
-__all__ = ["end", "surfaces"]
+__all__ = ["end", "reachable", "surfaces"]
 
 _END_S = 4.4
 """Seconds within which a daemon that is told to ends, of the five that are promised."""
@@ -24,14 +24,16 @@ log = logging.getLogger("vaultd")
 
 
 def surfaces(daemon: Daemon, stores: Stores) -> HttpServer:
-    """The server for a vault's daemon, not started yet. RefusedError, UsageError for an address that is not safe."""
+    """The server for a vault's daemon, not started yet. RefusedError, UsageError as `reachable`."""
     config = stores.config
     service = LocalService(lambda: open_stores(config, local_now), daemon.live, daemon.pulse, daemon.note)
-    return HttpServer(service, _settings(config), McpApplication(service))
+    return HttpServer(service, reachable(config), McpApplication(service))
 
 
-def _settings(config: Config) -> HttpSettings:
-    """Where to listen and for whom."""
+def reachable(config: Config) -> HttpSettings:
+    """Where to listen and for whom. UsageError for what is no address, RefusedError for one that is not safe, or when
+    the token is not.
+    """
     address = parse_bind(config.bind, config.hosts)
     token = token_of(config.places.token, make=address.loopback) if address is not None else ""
     return HttpSettings(config.places.socket(config.vault), address, token, config.hosts)

@@ -1,7 +1,8 @@
 """Pages that an agent writes or deletes through a tool, beside the person who owns them.
 
 Nothing that a person wrote is lost by it: what is not in git yet is committed before a page is replaced or deleted, and
-the person's frontmatter stays as it is. Both hold the write lock, and answer before git has the new text.
+the person's frontmatter stays as it is. git is waited for without the write lock (it must not hold up ingest); what was
+kept then must still be what is there when the lock is had. The new text is committed later.
 """
 
 from __future__ import annotations
@@ -55,16 +56,14 @@ def write(stores: Stores, path: str, folder: str, page: Page) -> Authored:
     values = own_values(meta, stores)
     for key in ("title", "summary"):
         lost += str(values.get(key, "")).count(_REDACTED) - str(meta.get(key, "")).count(_REDACTED)
-    with stores.write_lock:
-        for _ in range(ATTEMPTS):
-            old = stores.vault.read(path)
-            if old is None:
-                done = _create(stores, path, meta, text)
-            else:
-                _keep(stores, path)
-                done = _replace(stores, old, meta, text)
-            if done is not None:
-                return Authored(path, done, old is None, max(lost, 0))
+    for _ in range(ATTEMPTS):
+        old = stores.vault.read(path)
+        if old is not None:
+            _keep(stores, path)
+        with stores.write_lock:
+            done = _create(stores, path, meta, text) if old is None else _replace(stores, old, meta, text)
+        if done is not None:
+            return Authored(path, done, old is None, max(lost, 0))
     raise ConflictError(f"Somebody is changing {path} at this moment. Read it again, then try again.")
 
 
@@ -74,13 +73,13 @@ def delete(stores: Stores, path: str, folder: str) -> str:
     Crash before the removal: the page is there, and in git.
     """
     _refuse(path, folder)
+    page = stores.vault.read(path)
+    if page is None:
+        raise NotFoundError(f"There is no page {path}. Nothing was deleted.")
+    if frontmatter.parse(page.data).meta.values.get("pinned") is True:
+        raise RefusedError(f"{path} is pinned: a person wants to keep it. Nothing was deleted.")
+    commit = _keep(stores, path)
     with stores.write_lock:
-        page = stores.vault.read(path)
-        if page is None:
-            raise NotFoundError(f"There is no page {path}. Nothing was deleted.")
-        if frontmatter.parse(page.data).meta.values.get("pinned") is True:
-            raise RefusedError(f"{path} is pinned: a person wants to keep it. Nothing was deleted.")
-        commit = _keep(stores, path)
         now = stores.vault.read(path)
         if now is None or now.revision != page.revision:
             raise ConflictError(f"Somebody is changing {path} at this moment. Read it again, then try again.")
@@ -131,7 +130,8 @@ def _replace(stores: Stores, old: PageFile, meta: dict[str, object], body: Clean
         raise RefusedError(
             f"{old.path} has no frontmatter, and a person's page gets none. Leave title, tags and so on out."
         )
-    done = stores.vault.revise(old, values, body=redact(("\n" if has and not body.startswith("\n") else "") + body))
+    whole = redact(("\n" if has and not body.startswith("\n") else "") + body, stores.config.rules)
+    done = stores.vault.revise(old, values, body=whole)
     if isinstance(done, Refused):
         raise RefusedError(f"{old.path} was left alone: {done.reason}.")
     if isinstance(done, Busy):

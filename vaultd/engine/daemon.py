@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from vaultd import __version__
-from vaultd.config import load, settings_state
+from vaultd.config import Config, load, settings_state
 from vaultd.engine.following import Following
 from vaultd.engine.health import Pulse
 from vaultd.engine.history import History
@@ -31,7 +31,7 @@ from vaultd.engine.live import Live
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import own_process, told_process
 from vaultd.engine.stores import Stores
-from vaultd.errors import HeldError, UsageError, VaultdError
+from vaultd.errors import HeldError, VaultdError
 from vaultd.store import fs
 
 __all__ = ["Companion", "Daemon"]
@@ -62,8 +62,10 @@ class Companion(Protocol):
 class Daemon:
     """Runs until `stop()` is called or a signal handler calls it."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, check: Callable[[Config], object] = lambda _: None) -> None:
+        """`check` raises a VaultdError for settings that whoever started it could not start it with."""
         self._stores = stores
+        self._check = check
         self._stopping = threading.Event()
         self._written: set[str] = set()
         self._guard = threading.Lock()
@@ -199,10 +201,12 @@ class Daemon:
             return
         self._settings = state
         try:
-            load(str(self._stores.vault.root), self._stores.config.environ)
-        except UsageError as error:
+            self._check(load(str(self._stores.vault.root), self._stores.config.environ))
+        except VaultdError as error:
             log.error("%s Events wait until then.", error)
             self._held = self.pulse.held = True  # nobody knows what was meant to be kept out
+            self._told["held"] = str(error)
+            self._announce()
             return
         self._changed = True
         self.stop()

@@ -56,9 +56,11 @@ class LocalService:
         with self._guard:
             stores = self._spare.pop() if self._spare else None
         stores = stores or self._open()
-        yield stores
-        with self._guard:
-            self._spare.append(stores)
+        try:
+            yield stores
+        finally:
+            with self._guard:
+                self._spare.append(stores)
 
     def query(self, scope: Scope, text: str, *, limit: int = 10, everywhere: bool = False) -> Reply:
         """Search."""

@@ -1,4 +1,4 @@
-"""Handoffs made, accepted and cancelled by a person."""
+"""Handoffs made, accepted and cancelled by a person. git is waited for when the write lock is free again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def begin(
         Handoffs(stores).keep_folders(project.folder, written)
         if not isinstance(stores.vault.create(path, text), Written):
             raise ConflictError(f"{path} exists. Try again.")
-        _after(stores, project.folder, written, f"handoff {identity} by hand")
+        _offer(stores, project.folder)
+    History(stores).record(written, f"handoff {identity} by hand")
     return identity
 
 
@@ -66,13 +67,13 @@ def _change(stores: Stores, handoff_id: str, state: str, values: dict[str, Value
         handoffs = Handoffs(stores)
         before = handoffs.find(handoff_id)
         after = handoffs.change(handoff_id, state, values)
-        _after(stores, before.folder, {before.path, after.path}, f"handoff {handoff_id} {state}")
+        _offer(stores, before.folder)
+    History(stores).record({before.path, after.path}, f"handoff {handoff_id} {state}")
     return after
 
 
-def _after(stores: Stores, folder: str, written: set[str], message: str) -> None:
-    """Bring offers and history up to date after a change by hand."""
+def _offer(stores: Stores, folder: str) -> None:
+    """Bring the offers of a project up to date after a change by hand."""
     for project in stores.projects.known():
         if project.folder == folder:
             Offers(stores).prepare(project)
-    History(stores).record(written, message)

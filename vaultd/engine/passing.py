@@ -71,7 +71,7 @@ def accept_handoff(stores: Stores, project: Project, handoff_id: str, by: str) -
         if after.state != "accepted" or after.text("accepted_by") not in ("", by):
             raise ConflictError(f"Handoff {entry.id} was claimed this moment by a session.")
         Offers(stores).prepare(project)
-        History(stores).record(done.written | {entry.path, after.path}, f"handoff {entry.id} accepted")
+    History(stores).record(done.written | {entry.path, after.path}, f"handoff {entry.id} accepted")
     return {"id": after.id, "path": after.path, "text": _told(stores, after)}
 
 

@@ -36,6 +36,8 @@ def status(stores: Stores) -> dict[str, Any]:
     index = _index(stores)
     git = _git(stores)
     problems = [f"The settings are wrong, events wait: {problem}" for problem in stores.config.problems]
+    if not problems and (held := _told_by_daemon(stores, "held")):
+        problems = [f"The settings are wrong, events wait: {held}"]
     problems += _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
     problems += [*_watch(stores), *index.pop("problems")]
     problems += _wiring(stores, seen, now)
@@ -166,11 +168,15 @@ def watch_state(stores: Stores) -> str:
     """How the running daemon learns of changes: "on" where the system tells it, "off" where that is not wanted, else
     in words why it has to look; "" when there is no daemon, or it has not said yet.
     """
+    return _told_by_daemon(stores, "watch")
+
+
+def _told_by_daemon(stores: Stores, name: str) -> str:
+    """What the running daemon tells under a name; "" for nothing."""
     if daemon_process(stores) is None:
         return ""
     try:
-        told = json.loads((stores.vault.room / "daemon.json").read_bytes())
-        return str(told.get("watch", ""))
+        return str(json.loads((stores.vault.room / "daemon.json").read_bytes()).get(name, ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -27,6 +27,7 @@ __all__ = ["Application"]
 
 log = logging.getLogger("vaultd.http")
 
+_Made = TypeVar("_Made")
 _Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _FREE = frozenset({"/health"})
 _AGENT = Parameter("agent", str, "the agent's id")
@@ -36,11 +37,19 @@ class Application:
     """The routes over a service. `guard` is None for the socket, which only its owner can open."""
 
     def __init__(
-        self, service: Service, settings: HttpSettings, threads: Executor, hooks: Hooks, mcp: AsgiApplication | None
+        self,
+        service: Service,
+        settings: HttpSettings,
+        reads: Executor,
+        vitals: Executor,
+        hooks: Hooks,
+        mcp: AsgiApplication | None,
     ) -> None:
+        """`reads` are the threads for questions, `vitals` those for the one whether all is well."""
         self._service = service
         self._settings = settings
-        self._threads = threads
+        self._reads = reads
+        self._vitals = vitals
         self._mcp = mcp
         self._hooks = hooks
         self._document = document()
@@ -109,9 +118,9 @@ class Application:
             log.exception("a fault in answering %s %s", request.method, _route_of(request))
             return error(500, "fault", "vaultd failed here; its log says where.")
 
-    async def _work(self, call: Callable[[], Any]) -> Any:
+    async def _work(self, call: Callable[[], _Made], on: Executor | None = None) -> _Made:
         """Do something synchronous on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await asyncio.get_running_loop().run_in_executor(on or self._reads, call)
 
     def _reader(self, route: Route) -> _Next:
         """What answers a route of the table."""
@@ -140,7 +149,7 @@ class Application:
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         """Whether the daemon does its work."""
-        health = await self._work(self._service.health)
+        health = await self._work(self._service.health, self._vitals)
         return json_answer({"ok": health.ok, "problems": list(health.problems)}, 200 if health.ok else 503)
 
     async def _described(self, request: web.Request) -> web.StreamResponse:

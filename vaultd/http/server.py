@@ -7,10 +7,10 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vaultd.engine.service import Service
 from vaultd.errors import VaultdError
@@ -19,13 +19,17 @@ from vaultd.http.settings import HttpSettings
 from vaultd.store.sockets import listen_local, listen_tcp, retire
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
+    from vaultd.http.application import Application
     from vaultd.http.asgi import AsgiApplication
 
 __all__ = ["HttpServer"]
 
 _START_S = 20.0
 _STOP_S = 1.5
-_WORKERS, _HOOK_WORKERS = 8, 4
+_POOLS = {"http": 8, "hook": 4, "health": 1}
+"""Threads for reads, for events, and for the question whether all is well, which must not wait for the others."""
 
 log = logging.getLogger("vaultd.http")
 
@@ -42,6 +46,9 @@ class HttpServer:
         self._told: dict[str, str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
+        self._listening: list[asyncio.Server] = []
+        self._runners: list[web.AppRunner] = []
+        self._retired: list[Callable[[], None]] = []
 
     def start(self) -> Mapping[str, str]:
         """Listen; `socket` and `http` say where, each only when it is open."""
@@ -70,38 +77,38 @@ class HttpServer:
             self._ready.set()
 
     async def _serve(self) -> None:
-        """Open what was asked for, and wait for the end."""
+        """Open what was asked for, and wait for the end. Clients are let go first, then MCP, then the threads."""
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
-        threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="http")
-        writers = ThreadPoolExecutor(_HOOK_WORKERS, thread_name_prefix="hook")
+        pools = [ThreadPoolExecutor(count, thread_name_prefix=name) for name, count in _POOLS.items()]
         try:
             async with contextlib.AsyncExitStack() as stack:
                 if self._mcp is not None:
                     from vaultd.http import application  # noqa: F401  # before MCP loads beside it: the door opens first
 
-                    await stack.enter_async_context(self._mcp.run())  # first: it ends when nobody is answered any more
-                await self._open(stack, threads, writers)
-                self._ready.set()
-                await self._ending.wait()
+                    await stack.enter_async_context(self._mcp.run())
+                try:
+                    await self._open(*pools)
+                    self._ready.set()
+                    await self._ending.wait()
+                finally:
+                    await self._close()
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            writers.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _open(
-        self, stack: contextlib.AsyncExitStack, threads: ThreadPoolExecutor, writers: ThreadPoolExecutor
-    ) -> None:
+    async def _open(self, reads: Executor, hooks: Executor, vitals: Executor) -> None:
         """Listen at the socket and at the port."""
         from vaultd.http.application import Application
         from vaultd.http.hooks import Hooks
 
         settings = self._settings
-        hooks = Hooks(self._service, writers, settings)
-        application = Application(self._service, settings, threads, hooks, self._mcp)
+        taken = Hooks(self._service, hooks, settings)
+        application = Application(self._service, settings, reads, vitals, taken, self._mcp)
         if settings.socket is not None:
             try:
-                local = listen_local(settings.socket)
-                stack.callback(retire, settings.socket)
-                await stack.enter_async_context(self._listening(application, local, None))
+                local, inode = listen_local(settings.socket)
+                self._retired.append(partial(retire, settings.socket, inode))
+                await self._listen(application, local, None)
                 self._told["socket"] = str(settings.socket)
             except (OSError, VaultdError) as error:
                 log.error("no socket for local clients: %s", error)
@@ -111,15 +118,13 @@ class HttpServer:
                 number = int(port.getsockname()[1])
                 host = f"[{settings.address.host}]" if ":" in settings.address.host else settings.address.host
                 bound = host if settings.address.loopback else "localhost"
-                guard = Guard(settings.token, number, settings.hosts, bound)
-                await stack.enter_async_context(self._listening(application, port, guard))
+                await self._listen(application, port, Guard(settings.token, number, settings.hosts, bound))
                 self._told["http"] = f"{host}:{number}"
             except OSError as error:
                 log.warning("nothing listens at %s:%s: %s", settings.address.host, settings.address.port, error)
 
-    @contextlib.asynccontextmanager
-    async def _listening(self, application: Any, listener: socket.socket, guard: Guard | None) -> AsyncIterator[None]:
-        """Answer at one listening socket until the block ends."""
+    async def _listen(self, application: Application, listener: socket.socket, guard: Guard | None) -> None:
+        """Answer at one listening socket from now on."""
         from aiohttp import web
 
         from vaultd.http.connections import Connections
@@ -130,6 +135,7 @@ class HttpServer:
             application.make(guard, connections), handler_cancellation=True, shutdown_timeout=_STOP_S / 2
         )
         await runner.setup()
+        self._runners.append(runner)
         assert runner.server is not None
         loop = asyncio.get_running_loop()
         connections.make = partial(
@@ -141,9 +147,12 @@ class HttpServer:
             lingering_time=1.0,  # for which the rest of a refused body is read
             auto_decompress=False,  # a few bytes could become gigabytes
         )
-        listening = await loop.create_server(connections, sock=listener, backlog=128)
-        try:
-            yield
-        finally:
+        self._listening.append(await loop.create_server(connections, sock=listener, backlog=128))
+
+    async def _close(self) -> None:
+        """Take nobody new, and let those that are there go, all at once."""
+        for listening in self._listening:
             listening.close()
-            await runner.cleanup()
+        await asyncio.gather(*(runner.cleanup() for runner in self._runners))
+        for leave in self._retired:
+            leave()

@@ -15,9 +15,10 @@ __all__ = ["listen_local", "listen_tcp", "retire"]
 _BACKLOG = 128
 
 
-def listen_local(path: Path) -> socket.socket:
-    """A socket at a path, in a folder of the user's alone. The caller holds the daemon's lock: one that lies there
-    already is of a daemon that died. RefusedError when the folder is somebody else's or open to others; OSError.
+def listen_local(path: Path) -> tuple[socket.socket, int]:
+    """A socket at a path, in a folder of the user's alone, and the inode of its name. The caller holds the daemon's
+    lock: one that lies there already is of a daemon that died. RefusedError when the folder is somebody else's or open
+    to others; OSError.
     """
     fs.make_folder(path.parent, mode=0o700)
     found = os.lstat(path.parent)
@@ -34,10 +35,10 @@ def listen_local(path: Path) -> socket.socket:
         listener.bind(os.fspath(path))
         listener.listen(_BACKLOG)
         listener.setblocking(False)
+        return listener, os.lstat(path).st_ino
     except BaseException:
         listener.close()
         raise
-    return listener
 
 
 def listen_tcp(host: str, port: int) -> socket.socket:
@@ -55,6 +56,10 @@ def listen_tcp(host: str, port: int) -> socket.socket:
     return listener
 
 
-def retire(path: Path) -> None:
-    """Take a socket's name away; nothing when it is gone."""
-    fs.remove(path)
+def retire(path: Path, inode: int) -> None:
+    """Take a socket's name away; nothing when it is gone, or another daemon's by now."""
+    try:
+        if os.lstat(path).st_ino == inode:
+            fs.remove(path)
+    except FileNotFoundError:
+        return

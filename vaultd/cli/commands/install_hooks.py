@@ -21,26 +21,20 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
     from vaultd.agents import load_agents
     from vaultd.cli.opening import configured
-    from vaultd.engine.install import apply, install_plan, refresh_hook
-    from vaultd.engine.setup import hook_source, needs_init
-    from vaultd.engine.stores import local_now
+    from vaultd.cli.planning import show_plan
+    from vaultd.engine.install import install_plan, refresh_hook
+    from vaultd.engine.setup import hook_source
     from vaultd.errors import UsageError
 
     config = configured(args)
     agent = load_agents().get(args.agent)
     if agent is None:
         raise UsageError(f"Unknown agent {args.agent!r}. Known are: {', '.join(load_agents())}.")
-    plan = install_plan(agent, config.places, config.environ)
-    if not plan.empty:
-        terminal.say(plan.text.rstrip("\n"))
-    if args.apply:
-        refresh_hook(hook_source(), config.places)
-        for text in apply(plan, config.places, local_now()):
-            terminal.say(text)
-    elif not plan.empty:
-        terminal.say("Nothing was changed. Add --apply to do it.")
-    for note in plan.notes:
-        terminal.say(note)
-    if args.apply and needs_init(config):
-        terminal.say("There is no vault yet: `vaultd up` makes one.")
+    show_plan(
+        terminal,
+        config,
+        lambda: install_plan(agent, config.places, config.environ),
+        wanted=args.apply,
+        first=lambda: refresh_hook(hook_source(), config.places),
+    )
     return 0

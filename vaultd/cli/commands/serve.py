@@ -25,12 +25,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     from vaultd.cli.log import start_log
     from vaultd.cli.opening import opened
-    from vaultd.cli.serving import end, surfaces
+    from vaultd.cli.serving import end, reachable, surfaces
     from vaultd.engine.daemon import Daemon
 
     stores = opened(args)
     start_log(stores.config.rules, Path(args.log) if args.log else None)
-    daemon = Daemon(stores)
+    daemon = Daemon(stores, reachable)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: end(daemon))
     daemon.run(
