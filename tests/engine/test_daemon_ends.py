@@ -42,7 +42,7 @@ def waits_for(pid: int, inode: int) -> bool:
 def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
     ended.init()
     cwd = ended.checkout()
-    for _ in range(250):
+    for _ in range(80):
         ended.session(cwd, native=str(uuid.uuid4()))
     ended.run("up", check=True)
     process = daemon(ended)
@@ -52,7 +52,7 @@ def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
     ended.run("ingest", check=True)  # the rest, and nothing twice
     assert fewer(ended, 0)
     pages = [p for p in ended.vault.glob("*/*/sessions/*.md") if "-g" not in p.name]
-    assert len(pages) == 250
+    assert len(pages) == 80
 
 
 def test_while_git_hangs(ended: Scratch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 from tests.scratch import Scratch, git
 from vaultd.core import frontmatter
 from vaultd.engine.health import Pulse
+from vaultd.engine.history import History, Recorded
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.passes import Passes
@@ -91,6 +92,37 @@ def test_a_persons_text_is_in_git_before_it_is_replaced_and_its_frontmatter_stay
     assert page.read_text().startswith("---\nmood: fine # mine\ntags: [b]\n")
     assert page.read_text().endswith("---\n\nBy tool.\n")
     assert "By hand." in git("show", "HEAD:projects/shop/notes/mine.md", cwd=world.scratch.vault)
+
+
+def test_what_the_settings_allow_stays_in_a_page_that_is_replaced_too(world: World) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    settings = world.scratch.home / ".config/vaultd/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f'[sanitize]\nallow = ["{secret}"]\n')
+    for text in ("An example:", "A better example:"):
+        told = world.service.write_page(world.here, Page("notes/x", f"{text} {secret}\n"))
+        assert told["redacted"] == 0 and secret in world.page(told["path"]).read_text("utf-8")
+
+
+def test_git_is_waited_for_without_the_write_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.service.write_page(world.here, Page("notes/x", "One."))
+    held: list[bool] = []
+    record = History.record
+
+    def seen(self: History, written: Iterable[str], message: str) -> Recorded:
+        lock = world.scratch.stores().write_lock
+        held.append(not lock.acquire(blocking=False))
+        lock.release()
+        return record(self, written, message)
+
+    monkeypatch.setattr(History, "record", seen)
+    world.service.write_page(world.here, Page("notes/x", "Two."))
+    world.service.write_page(world.here, Page("notes/x", "Three."))
+    world.service.delete_page(world.here, "notes/x")
+    begun = world.service.handoff_begin(world.here, "Go on")
+    world.service.handoff_cancel(world.here, begun["id"])
+    world.service.handoff_accept(world.here)
+    assert len(held) >= 6 and not any(held)
 
 
 def test_what_git_cannot_keep_is_neither_replaced_nor_deleted(world: World) -> None:
