@@ -289,8 +289,8 @@ def test_a_real_overflow_misses_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         real(self, event)
 
     with kept(tmp_path, watch=True) as world:
-        monkeypatch.setattr(InotifyFD, "handle_event", handle)
         room = world.room()
+        monkeypatch.setattr(InotifyFD, "handle_event", handle)
         most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
         page = room.path / "busy.md"
         for number in range(most):

@@ -15,7 +15,8 @@ from tests.http.served import Served, serving
 from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.client import Exchange, HttpAnswer
-from vaultd.engine.health import Pulse
+from vaultd.engine.daemon import Daemon
+from vaultd.engine.health import Pulse, health
 from vaultd.engine.passes import Passes
 from vaultd.store.inbox import Inbox
 
@@ -122,3 +123,19 @@ def test_it_is_told_while_all_other_questions_are_stuck(served: Served, monkeypa
         go.set()
         for thread in asking:
             thread.join()
+
+
+def test_a_daemon_that_never_comes_to_its_first_pass_is_unhealthy(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = scratch.init()
+    monkeypatch.setattr("vaultd.engine.health._LOOPS", {"events": (0.3, "Events are not being taken in.")})
+    daemon, ready = Daemon(stores), threading.Event()
+    running = threading.Thread(target=daemon.run, kwargs={"ready": ready.set})
+    with scratch.stores().write_lock:  # what holds it hangs
+        running.start()
+        assert ready.wait(20)
+        until(lambda: not health(scratch.stores(), daemon.pulse).ok)
+    daemon.stop(for_good=True)
+    running.join(20)
+    assert not running.is_alive()

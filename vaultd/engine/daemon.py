@@ -107,6 +107,7 @@ class Daemon:
                 raise HeldError(f"A daemon{who} serves {self._stores.vault.root} already. `vaultd down` stops it.")
             self._stopping.wait(_LOOK_S)
         try:
+            self.pulse.beat("events", "index")  # from now on: one that never comes to its first pass is stuck, too
             self._announce()
             for companion in companions:
                 self._told.update(companion.start())

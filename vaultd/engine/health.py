@@ -28,10 +28,10 @@ class Pulse:
         self._beats: dict[str, float] = {}
         self.held = False
 
-    def beat(self, name: str) -> None:
-        """A loop is at work."""
+    def beat(self, *names: str) -> None:
+        """Loops are at work."""
         with self._guard:
-            self._beats[name] = self._clock()
+            self._beats.update(dict.fromkeys(names, self._clock()))
 
     def silent(self, name: str, limit_s: float) -> bool:
         """Whether a loop that was heard of once has not been for so long."""
