@@ -725,6 +725,27 @@ def test_many_commits_at_once(vault: Path) -> None:
     _commit_at_once(vault, 60)
 
 
+def test_nothing_that_a_person_stages_meanwhile_is_lost(vault: Path) -> None:
+    """`git commit` itself reads the index before it locks it, and writes back what it read."""
+    env = environment(vault.parent / "home") | {"PYTHONPATH": str(Path.cwd())}
+    for name in ("one", "two", "person"):
+        (vault / name).mkdir()
+    writers = [
+        subprocess.Popen([sys.executable, "-c", _COMMIT_MANY, str(vault), name, "15"], env=env)
+        for name in ("one", "two")
+    ]
+    staged = []
+    try:
+        while any(writer.poll() is None for writer in writers):
+            staged.append(f"person/{len(staged)}.md")
+            write(vault / staged[-1], staged[-1])
+            until(lambda: run_git(vault, "add", staged[-1]).returncode == 0, 60, 0.005)
+    finally:
+        assert [writer.wait(120) for writer in writers] == [0, 0]
+    assert len(staged) > 10
+    assert sorted(git(vault, "diff", "--cached", "--name-only").splitlines()) == sorted(staged)
+
+
 def test_failures_are_told_in_words() -> None:
     assert "not installed" in words(Ran(127, b"", ""), "git status")
     assert words(Ran(128, b"", "hint: try\nfatal: bad object\n"), "git log") == "git log failed: fatal: bad object"

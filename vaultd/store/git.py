@@ -100,11 +100,13 @@ def run(
     stdin: bytes = b"",
     timeout: float = 10.0,
     locks: bool = False,
+    index: Path | None = None,
 ) -> Ran:
     """Run git to its end; after `timeout` seconds it and everything it started is stopped. Never raises OSError.
 
     `environ` is what the child inherits, without what would point git elsewhere. Without `locks` no optional lock is
-    taken. Output goes through files, so that a background process that a filter leaves behind holds nothing up.
+    taken; `index` is the file that is the index, by default the work tree's own. Output goes through files, so that
+    a background process that a filter leaves behind holds nothing up.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -117,7 +119,7 @@ def run(
                 stdout=out,
                 stderr=err,
                 cwd=cwd,
-                env=_child_environment(environ, locks),
+                env=_child_environment(environ, locks, index),
                 start_new_session=sys.platform != "win32",
             )
         except FileNotFoundError as error:
@@ -129,14 +131,15 @@ def run(
         return Ran(process.returncode, _content(out), os.fsdecode(_content(err))[:8192], late)
 
 
-def _child_environment(environ: Mapping[str, str], locks: bool) -> dict[str, str]:
+def _child_environment(environ: Mapping[str, str], locks: bool, index: Path | None) -> dict[str, str]:
     """The environment of a git that looks at nothing but the folder it is run in and never asks anybody."""
     kept = {
         name: value
         for name, value in environ.items()
         if name not in _DROPPED and (not name.startswith("GIT_") or name in _KEPT)
     }
-    return {**kept, **_SET, "GIT_OPTIONAL_LOCKS": "1" if locks else "0"}
+    own = {"GIT_INDEX_FILE": os.fspath(index)} if index is not None else {}
+    return {**kept, **_SET, **own, "GIT_OPTIONAL_LOCKS": "1" if locks else "0"}
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float) -> bool:
@@ -278,9 +281,11 @@ class Repo:
             return Failed(_HANGS)
         return self._committer.commit(paths, message)
 
-    def _git(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
+    def _git(
+        self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False, index: Path | None = None
+    ) -> Ran:
         seconds = self._timeout * patience
         top = self._tree.root
-        ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks)
+        ran = run(args, self._environ, cwd=top, stdin=stdin, timeout=seconds, locks=locks, index=index)
         self._hung.note(ran.late)
         return ran

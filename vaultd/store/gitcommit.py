@@ -5,14 +5,10 @@ whatever the person has staged out of the commit and in the index; paths with st
 The person's filters and line-end settings apply, hooks and signing do not. Nothing is committed in the middle of a
 merge or the like, and no git process outlives its time.
 
-A new path has to be known to git before `--only` takes it, so a commit has two steps:
-
-    git killed in     leaves                                          mended by
-    add -N            perhaps a lock                                  a stale lock is removed by the next commit
-    (between)         entries without content ("intent to add"),      taken out again at once; by the next commit if
-                      which no commit of the person's takes           this process died too
-    commit            as above, or HEAD ahead of the index            index entries that lag behind our own commit are
-                                                                      set to HEAD together with the lock's removal
+A new path has to be known to git before `--only` takes it, so a commit has two steps, `add -N` and `commit`. Both are
+made in a copy of the index while we hold the lock on the index itself (gitindex.py): what fails or is killed leaves the
+index as it was. A commit that was made and whose copy was not put in place any more leaves index entries that lag
+behind it: they are set to HEAD, at once, or with the removal of the lock that a dead process of ours left.
 """
 
 from __future__ import annotations
@@ -26,6 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from vaultd.errors import RefusedError
 from vaultd.store import gitdir, gitlocks
 from vaultd.store.gitanswers import Ran, Status, locked_path, passing, says_nothing, standstill, words
+from vaultd.store.gitindex import IndexLock
 from vaultd.store.gittree import WorkTree, joined
 
 if TYPE_CHECKING:
@@ -97,26 +94,38 @@ class Committer:
         wanted = [_checked(path) for path in dict.fromkeys(paths)]
         if not wanted:
             return Nothing()
-        intents: set[str] = set()
         deadline, pause = time.monotonic() + self._patience, 0.05
-        try:
-            while True:
-                outcome = self._attempt(wanted, message, intents)
-                if not isinstance(outcome, _Passing):
-                    return outcome
-                if time.monotonic() + pause > deadline:
-                    return Failed(outcome.reason)
-                time.sleep(pause)
-                pause = min(2 * pause, 1.0)
-        finally:
-            self._withdraw(intents)
+        while True:
+            outcome = self._attempt(wanted, message)
+            if not isinstance(outcome, _Passing):
+                return outcome
+            if time.monotonic() + pause > deadline:
+                return Failed(outcome.reason)
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
 
-    def _attempt(self, wanted: Sequence[str], message: Clean, intents: set[str]) -> Outcome | _Passing:
-        """One try. `intents` is kept to the paths that git knows only by us."""
+    def _attempt(self, wanted: Sequence[str], message: Clean) -> Outcome | _Passing:
+        """One try."""
         place = self._tree.place()
         if place is None:
             return Failed("the vault is not a git repository")
         self._clear_locks(place)
+        lock = IndexLock(place.own)
+        if not lock.take():
+            return _Passing("another git holds index.lock")
+        killed: list[str] = []
+        try:
+            return self._holding(lock, place, wanted, message, killed)
+        finally:
+            lock.release()
+            if killed:
+                gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now(), older_than_s=0)
+                self._withdraw(killed)
+
+    def _holding(
+        self, lock: IndexLock, place: gitdir.GitDir, wanted: Sequence[str], message: Clean, killed: list[str]
+    ) -> Outcome | _Passing:
+        """One try, while the index is ours. `killed` gets the paths of a commit that may or may not have been made."""
         status = self._tree.status(wanted)
         if isinstance(status, Ran):
             return _failure(status, "git status")
@@ -130,31 +139,23 @@ class Committer:
         if not todo:
             return Nothing(staged, ignored)
         if new := [change.path for change in todo if not change.known]:
-            added = self._change_index(place, new, "add", "-N")
+            added = self._tree.with_paths(lock.copy, new, "add", "-N")
             if not added.ok:
                 return _failure(added, "git add")
-            intents.update(new)
-        outcome = self._record(place, [change.path for change in todo], message)
-        if isinstance(outcome, Committed):
-            intents.difference_update(outcome.paths)
+        paths = [change.path for change in todo]
+        outcome = self._record(lock, paths, message, killed)
         return replace(outcome, staged=staged, ignored=ignored) if isinstance(outcome, Committed | Nothing) else outcome
 
-    def _record(self, place: gitdir.GitDir, paths: Sequence[str], message: Clean) -> Outcome | _Passing:
+    def _record(self, lock: IndexLock, paths: Sequence[str], message: Clean, killed: list[str]) -> Outcome | _Passing:
         """The commit itself."""
         flags = ("-q", "--no-verify", "--no-status", "--no-gpg-sign", "--cleanup=whitespace")
-        ran = self._change_index(place, paths, "commit", "--only", *flags, "-m", message)
+        ran = self._tree.with_paths(lock.copy, paths, "commit", "--only", *flags, "-m", message)
         if ran.ok:
+            lock.put_in_place()
             return Committed(self._tree.head() or "", tuple(paths))
-        return Nothing() if says_nothing(ran) else _failure(ran, "git commit")
-
-    def _change_index(self, place: gitdir.GitDir, paths: Sequence[str], *args: str) -> Ran:
-        """Run a command that changes the index on exactly these paths; what a killed one leaves is put right."""
-        ran = self._tree.with_paths(paths, *args)
         if ran.late or ran.code < 0:
-            left = [*self._tree.locks(place), *gitlocks.litter(place.own)]
-            gitlocks.clear_stale(left, self._tree.root, self._now(), older_than_s=0)
-            self._withdraw(paths)
-        return ran
+            killed.extend(paths)
+        return Nothing() if says_nothing(ran) else _failure(ran, "git commit")
 
     def _withdraw(self, paths: Iterable[str]) -> None:
         """Set the index entries of paths that the person has not staged to what HEAD has; tried a few times.

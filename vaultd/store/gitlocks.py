@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from vaultd.store import fs
+from vaultd.store.gitindex import COPY
 
 __all__ = ["clear_stale", "held_locks", "is_live", "litter"]
 
@@ -27,7 +28,7 @@ def held_locks(own: str, common: str, branch: str | None) -> list[Path]:
 
 def litter(own: str) -> list[Path]:
     """Half-made indexes of commits; they stand in nobody's way."""
-    return sorted(Path(own).glob("next-index-*.lock"))
+    return sorted([*Path(own).glob("next-index-*.lock"), *Path(own).glob(f"{COPY}*")])
 
 
 def clear_stale(locks: list[Path], top: str, now: float, older_than_s: float = STALE_AFTER_S) -> list[Path]:

@@ -19,9 +19,13 @@ _ARGUMENTS = 100_000  # bytes of paths that are given to git as arguments; more,
 
 
 class Git(Protocol):
-    """Runs git in the work tree; `patience`: how many times the usual time it has, `locks`: it changes the index."""
+    """Runs git in the work tree; `patience`: how many times the usual time it has, `locks`: it changes the index,
+    `index`: which is this file instead of the work tree's own.
+    """
 
-    def __call__(self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False) -> Ran:
+    def __call__(
+        self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False, index: Path | None = None
+    ) -> Ran:
         """Run git with these arguments to its end."""
 
 
@@ -79,9 +83,10 @@ class WorkTree:
         """Lock files that stand in the way of a commit."""
         return gitlocks.held_locks(place.own, place.common, gitdir.branch(place.own))
 
-    def with_paths(self, paths: Sequence[str], *args: str) -> Ran:
-        """Run a command that changes the index on exactly these paths."""
-        return self.git(_LITERAL, *args, *_FROM_STDIN, stdin=joined(paths), patience=1 + len(paths) / 1000, locks=True)
+    def with_paths(self, index: Path, paths: Sequence[str], *args: str) -> Ran:
+        """Run a command that changes an index on exactly these paths."""
+        patience = 1 + len(paths) / 1000
+        return self.git(_LITERAL, *args, *_FROM_STDIN, stdin=joined(paths), patience=patience, locks=True, index=index)
 
 
 def joined(paths: Iterable[str]) -> bytes:
