@@ -44,7 +44,7 @@ WRITERS = {
     "store/swap.py Batch.keep": "a person's own text, under another name",
     "store/retired.py prepare": "a page's bytes, from Batch alone",
     "store/retired.py put_under": "no bytes",
-    "store/gitindex.py IndexLock.take": "git's index as it is, copied; an empty lock",
+    "store/gitindex.py IndexLock.take": "git's index as it is, copied; a lock with the boot's id",
     "store/gitindex.py IndexLock.put_in_place": "the index that git made",
     "store/inbox.py Inbox.file": "Observation",
     "store/inbox.py Inbox.pack": "observations that were read from done/",
@@ -200,7 +200,7 @@ ONLY_FROM = {
     "builds": {"store/index.py"},
     "sums": {"store/index.py"},
     "gitsetup": {"store/git.py"},
-    "gitindex": {"store/gitcommit.py", "store/gitlocks.py"},
+    "gitindex": {"store/gitcommit.py", "store/gitlocks.py", "store/gittree.py"},
 }
 """Store modules that take bytes or plain text, and who may call them."""
 

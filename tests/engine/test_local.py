@@ -75,6 +75,14 @@ def test_a_written_page_is_found_by_the_next_query(world: World) -> None:
     assert told["path"] in world.written
 
 
+def test_a_page_that_went_before_the_index_had_it_is_told_of(world: World) -> None:
+    world.query("loader")
+    world.live.take_changed()
+    world.live.touched(["projects/shop/handoffs/open/gone.md", "projects/shop/handoffs"])
+    world.live.bring_named()
+    assert world.live.take_changed() == {"projects/shop/handoffs/open/gone.md"}
+
+
 def test_a_secret_in_a_page_is_redacted_and_counted(world: World) -> None:
     secret = "ghp_" + "a1B2" * 9
     told = world.service.write_page(world.here, Page("notes/x", f"token {secret}\n", title=f"of {secret}"))

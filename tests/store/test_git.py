@@ -21,6 +21,7 @@ from vaultd.core.sanitize import redact
 from vaultd.errors import RefusedError, VaultdError
 from vaultd.store.git import Blocked, Change, Committed, Failed, Nothing, Repo, run
 from vaultd.store.gitanswers import Ran, parse_status, words
+from vaultd.store.gitindex import IndexLock
 
 MESSAGE = redact("notes: one page")
 ROOT = os.geteuid() == 0
@@ -545,6 +546,35 @@ def test_an_old_lock_that_a_process_has_open_is_left(vault: Path) -> None:
         holder.wait()
 
 
+def test_a_commit_of_ours_at_work_is_no_obstacle_and_keeps_its_lock(vault: Path) -> None:
+    git(vault, "commit", "-q", "--allow-empty", "-m", "first")
+    git(vault, "reset", "-q")  # there is an index
+    write(vault / "page.md", "page\n")
+    lock = IndexLock(f"{vault}/.git")
+    assert lock.take()
+    try:
+        os.utime(vault / ".git/index.lock", (time.time() - 3600,) * 2)
+        assert repo_of(vault).state().blocked is None
+        assert isinstance(repo_of(vault, patience=0.1).commit(["page.md"], MESSAGE), Failed)
+        assert (vault / ".git/index.lock").exists()
+    finally:
+        lock.release()
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+
+
+def test_a_lock_of_ours_whose_owner_died_is_in_nobodys_way(vault: Path) -> None:
+    write(vault / "page.md", "page\n")
+    script = "import os, sys\nfrom vaultd.store.gitindex import IndexLock\nIndexLock(sys.argv[1]).take()\nos._exit(0)\n"
+    subprocess.run([sys.executable, "-c", script, str(vault / ".git")], check=True)
+    left = (vault / ".git/index.lock").read_bytes()
+    assert repo_of(vault).state().blocked is None
+    assert isinstance(repo_of(vault, patience=0).commit(["page.md"], MESSAGE), Committed)
+    assert not (vault / ".git/index.lock").exists()
+    write(vault / "page.md", "another\n")
+    (vault / ".git/index.lock").write_bytes(left.replace(b"-", b"0"))  # of another boot
+    assert isinstance(repo_of(vault, patience=0).commit(["page.md"], MESSAGE), Failed)
+
+
 @pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
 def test_an_old_lock_of_a_dead_git_is_removed(vault: Path, name: str) -> None:
     lock = write(vault / ".git" / name, "")
@@ -734,7 +764,7 @@ def test_nothing_that_a_person_stages_meanwhile_is_lost(vault: Path) -> None:
         subprocess.Popen([sys.executable, "-c", _COMMIT_MANY, str(vault), name, "15"], env=env)
         for name in ("one", "two")
     ]
-    staged = []
+    staged: list[str] = []
     try:
         while any(writer.poll() is None for writer in writers):
             staged.append(f"person/{len(staged)}.md")

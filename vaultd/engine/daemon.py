@@ -153,8 +153,7 @@ class Daemon:
     def _events(self) -> None:
         """The events loop, in the main thread."""
         last_sweep = last_tidy = retry_at = -1e9
-        pause = 1.0
-        seen = -1
+        pause, seen = 1.0, -1
         self._attempt(self._passes.prepare)
         while not self._stopping.is_set():
             now = time.monotonic()  # intervals, whatever is done to the clock
@@ -167,7 +166,8 @@ class Daemon:
                 retry_at = now + pause
             if self._offers_due.is_set():
                 self._offers_due.clear()
-                self._attempt(self._passes.offer)
+                if not self._attempt(self._passes.offer):
+                    self._offers_due.set()
             if now - last_sweep >= _SWEEP_S:
                 last_sweep = now
                 if self._serves_its_vault(now):

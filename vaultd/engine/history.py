@@ -84,8 +84,12 @@ class History:
         return self._quiet_since is not None
 
     def record_leftovers(self) -> Recorded:
-        """Commit what an earlier process wrote and could not commit (after a crash, a merge, a staged change)."""
+        """Commit what an earlier process wrote and could not commit (after a crash, a merge, a staged change).
+
+        A lock that it left goes, too.
+        """
         done = Recorded()
+        self._stores.repo.clear_locks()
         paths = [c.path for c in self._stores.repo.changed() if is_ours(c.path)]
         if paths and not self._held(done):
             self._commit(paths, "vaultd: pages written before", done)
@@ -94,6 +98,7 @@ class History:
     def record_edits(self, now: float, *, at_once: bool = False) -> Recorded:
         """Commit a person's edits, new pages and deletions once nothing changed for a quiet minute."""
         done = Recorded()
+        self._stores.repo.clear_locks()
         if not self._stores.config.commit_edits:
             return done
         changes = [c for c in self._stores.repo.changed() if not _is_unfinished(c.path)]

@@ -88,7 +88,7 @@ class Live:
             self.woken.set()
 
     def take_changed(self) -> set[str]:
-        """The pages that were brought in, or dropped, since this was asked last."""
+        """The pages that were brought in, dropped, or named and gone at once, since this was asked last."""
         with self._guard:
             taken, self._changed = self._changed, set()
         return taken
@@ -239,8 +239,11 @@ class Live:
             return self._leave()
         behind = reconcile.behind(named)
         well = named.difference((s.path for s in behind.changed), behind.gone)
+        # Written and removed before the index ever had them: others may know them all the same.
+        never = {path for path in well - self.index.known().keys() if path.endswith(".md")}
         with self._guard:
             self.failed = {path: why for path, why in self.failed.items() if path not in well}
+            self._changed |= never
         return self._leave() if behind.count > _MOST else self._bring_in(reconcile, behind, urgent=urgent)
 
     def _leave(self) -> bool:

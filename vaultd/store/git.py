@@ -281,6 +281,11 @@ class Repo:
             return Failed(_HANGS)
         return self._committer.commit(paths, message)
 
+    def clear_locks(self) -> None:
+        """Remove locks that a dead git left a minute ago or longer, so that nobody finds the repository locked."""
+        if not self._hung.lately:
+            self._committer.clear_locks()
+
     def _git(
         self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False, index: Path | None = None
     ) -> Ran:

@@ -104,6 +104,11 @@ class Committer:
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
 
+    def clear_locks(self) -> None:
+        """Remove what a dead git, or a dead process of ours, left in everybody's way."""
+        if (place := self._tree.place()) is not None:
+            self._clear_locks(place)
+
     def _attempt(self, wanted: Sequence[str], message: Clean) -> Outcome | _Passing:
         """One try."""
         place = self._tree.place()
@@ -119,7 +124,10 @@ class Committer:
         finally:
             lock.release()
             if killed:
-                gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now(), older_than_s=0)
+                # The git that held them is dead, and the lock on the index was not its own.
+                left = [lock for lock in self._tree.locks(place) if lock.name != "index.lock"]
+                left += gitlocks.litter(place.own)
+                gitlocks.clear_stale(left, self._tree.root, self._now(), older_than_s=0)
                 self._withdraw(killed)
 
     def _holding(
@@ -181,6 +189,8 @@ class Committer:
         gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
         if not locks or not gitlocks.clear_stale(locks, self._tree.root, self._now()):
             return
+        if (lock := IndexLock(place.own)).take():  # what it left of a copy goes
+            lock.release()
         commit = self._tree.git("cat-file", "commit", "HEAD")
         if f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]:
             self._withdraw(self._lagging(commit.out))

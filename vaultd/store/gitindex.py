@@ -6,45 +6,80 @@ copy of the index, and put the copy in place afterwards.
 
 | crash after | on disk | what follows |
 |---|---|---|
-| the lock is made | a lock that nobody holds | removed when it is old |
+| the lock is made | a lock that nobody holds | removed by the next commit or tidying, see gitlocks.py |
 | the copy is made, or changed | the same, and a copy | the same |
 | **the commit** (in the copy) | HEAD ahead of the index | brought up together with the lock's removal |
-| the copy is in place | a lock that nobody holds | removed when it is old |
+| the copy is in place | a lock that nobody holds | removed |
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 from pathlib import Path
 
 from vaultd.store import fs
 
-__all__ = ["COPY", "IndexLock"]
+__all__ = ["IndexLock", "is_ours", "is_ours_here"]
 
-COPY = "vaultd-index"
+_COPY = "vaultd-index"
 """The name of the copy, in the work tree's own git folder. git locks it as `vaultd-index.lock`."""
 
 
+_MARK = b"vaultd "
+
+
+def is_ours(lock: Path) -> bool:
+    """Whether a lock on an index was taken by vaultd, wherever that runs or ran."""
+    return _text(lock).startswith(_MARK)
+
+
+def is_ours_here(lock: Path) -> bool:
+    """The same, and its owner would be seen from here if it lived: same boot, same process namespace."""
+    return _text(lock) == _mark() != _MARK
+
+
+def _mark() -> bytes:
+    """What a lock of ours holds: where its owner can be seen."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+        return _MARK + boot + b" " + bytes(Path("/proc/self/ns/pid").readlink()) + b"\n"
+    except OSError:
+        return _MARK
+
+
+def _text(lock: Path) -> bytes:
+    try:
+        return lock.read_bytes()[:200]
+    except OSError:
+        return b""
+
+
 class IndexLock:
-    """The lock on the index in the git folder `own`. One that was taken must be released."""
+    """The lock on the index in the git folder `own`. One that was taken must be released.
+
+    Its file stays open while it is held, so that others can see that it has a living owner.
+    """
 
     def __init__(self, own: str) -> None:
         self._index = Path(own, "index")
         self._lock = Path(own, "index.lock")
-        self.copy = Path(own, COPY)
+        self._open: int | None = None
+        self.copy = Path(own, _COPY)
 
     def take(self) -> bool:
         """Take the lock and copy the index; False when somebody else has it."""
         try:
-            fs.publish(self._lock, b"", sync=False)
+            self._open = os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
             return False
         try:
+            os.write(self._open, _mark())
             self._remove_copy()
             with contextlib.suppress(FileNotFoundError):  # before the first commit there is none
-                mode = self._index.stat().st_mode
-                fs.write_private(self.copy, self._index.read_bytes())
-                self.copy.chmod(mode)
+                # With its time: git compares bytes, too, of files that are no older than their index.
+                shutil.copy2(self._index, self.copy)
         except BaseException:
             self.release()
             raise
@@ -58,7 +93,10 @@ class IndexLock:
         """Let go; what is left of the copy goes, too."""
         self._remove_copy()
         fs.remove(self._lock)
+        if self._open is not None:
+            os.close(self._open)
+            self._open = None
 
     def _remove_copy(self) -> None:
-        for path in (self.copy, self.copy.with_name(f"{COPY}.lock")):
+        for path in (self.copy, self.copy.with_name(f"{_COPY}.lock")):
             fs.remove(path)

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from vaultd.store import fs
-from vaultd.store.gitindex import COPY
+from vaultd.store.gitindex import is_ours_here
 
 __all__ = ["clear_stale", "held_locks", "is_live", "litter"]
 
 STALE_AFTER_S = 60.0
-"""A younger lock is never taken for stale: its owner may be on its way."""
+"""A younger lock of somebody else's is never taken for stale: its owner may be where we cannot see it."""
 
 _PROC = Path("/proc")
 _NAMES = ("index.lock", "HEAD.lock")
@@ -28,13 +28,14 @@ def held_locks(own: str, common: str, branch: str | None) -> list[Path]:
 
 def litter(own: str) -> list[Path]:
     """Half-made indexes of commits; they stand in nobody's way."""
-    return sorted([*Path(own).glob("next-index-*.lock"), *Path(own).glob(f"{COPY}*")])
+    return sorted(Path(own).glob("next-index-*.lock"))
 
 
 def clear_stale(locks: list[Path], top: str, now: float, older_than_s: float = STALE_AFTER_S) -> list[Path]:
     """Remove the locks that are old and that no living git can own; those that were removed. `now`: epoch seconds.
 
-    Where processes cannot be looked at, nothing is removed. A lock that is not the one looked at any more stays.
+    One of ours that was taken here need not be old: its owner would have it open. Where processes cannot be looked at,
+    nothing is removed. A lock that is not the one looked at any more stays.
     """
     removed = []
     for lock in locks:
@@ -42,7 +43,8 @@ def clear_stale(locks: list[Path], top: str, now: float, older_than_s: float = S
             before = lock.lstat()
         except OSError:
             continue
-        if before.st_mtime > now - older_than_s or is_live(lock, top):
+        young = before.st_mtime > now - older_than_s and not is_ours_here(lock)
+        if young or is_live(lock, top):
             continue
         try:
             after = lock.lstat()
@@ -65,9 +67,7 @@ def is_live(lock: Path, top: str) -> bool:
 
 
 def _processes() -> list[Path]:
-    own = str(os.getpid())
-    names = os.listdir(_PROC)  # noqa: PTH208 - bare names are all we need
-    return [Path(_PROC, name) for name in names if name.isdigit() and name != own]
+    return [Path(_PROC, name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 - bare names do
 
 
 def _opens(process: Path, target: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from vaultd.store import gitdir, gitlocks
 from vaultd.store.gitanswers import Ran, Status, parse_status
+from vaultd.store.gitindex import is_ours
 
 __all__ = ["Git", "WorkTree", "joined"]
 
@@ -71,8 +72,10 @@ class WorkTree:
         return "paths are in conflict in the vault's repository" if conflicts.out else None
 
     def held(self, place: gitdir.GitDir, now: float) -> str | None:
-        """The lock that a living git holds."""
+        """The lock that a living git of somebody else's holds; ours on the index goes by itself."""
         for lock in self.locks(place):
+            if is_ours(lock):
+                continue
             with contextlib.suppress(OSError):
                 age = now - lock.stat().st_mtime
                 if age < gitlocks.STALE_AFTER_S or gitlocks.is_live(lock, self.root):
