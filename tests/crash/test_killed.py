@@ -22,7 +22,7 @@ SAMPLE = [
     ("first", "vault", "linkat", r"sessions/", "after", "all"),
     ("first", "vault", "linkat", r"handoffs/open/.*-g1\.md", "before", "all"),
     ("provisional", "vault", "unlinkat", r"\.vaultd/done/", "after", "all"),
-    ("first", "git", "write", r"index\.lock", "half", "all"),
+    ("first", "git", "write", r"vaultd-index\.lock", "half", "all"),
     ("first", "git", "rename", r"refs/heads/main", "after", "caller"),
     ("first", "index", "write", r"\.seg", "half", "all"),
     ("first", "index", "rename", r"meta\.json", "before", "all"),

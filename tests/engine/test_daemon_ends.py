@@ -39,10 +39,11 @@ def waits_for(pid: int, inode: int) -> bool:
     return any(row[5] == str(pid) and row[6].endswith(f":{inode}") for row in rows)
 
 
+@pytest.mark.slow
 def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
     ended.init()
     cwd = ended.checkout()
-    for _ in range(80):
+    for _ in range(300):  # several batches: a batch that was begun is ended
         ended.session(cwd, native=str(uuid.uuid4()))
     ended.run("up", check=True)
     process = daemon(ended)
@@ -52,7 +53,7 @@ def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
     ended.run("ingest", check=True)  # the rest, and nothing twice
     assert fewer(ended, 0)
     pages = [p for p in ended.vault.glob("*/*/sessions/*.md") if "-g" not in p.name]
-    assert len(pages) == 80
+    assert len(pages) == 300
 
 
 def test_while_git_hangs(ended: Scratch) -> None:

@@ -134,6 +134,8 @@ def kept(
     with pytest.MonkeyPatch.context() as patch:
         if not watch:
             patch.setattr(following, "_SCAN_S", SOON_S)
+            patch.setattr(following, "_SCAN_SHARE", 10)
+        patch.setattr(following, "_LOOK_S", 0.5)
         before(patch)
         thread.start()
         try:

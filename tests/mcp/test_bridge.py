@@ -299,6 +299,9 @@ class FlakyDaemon:
 
     def _answer(self, link: object, data: bytes) -> None:
         head, _, body = data.partition(b"\r\n\r\n")
+        if head.startswith(b"HEAD /mcp "):
+            link.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")  # type: ignore[attr-defined]  # a socket
+            return
         size = next(int(row.split(b":")[1]) for row in head.split(b"\r\n") if row.lower().startswith(b"content-length"))
         while len(body) < size:
             body += link.recv(65536)  # type: ignore[attr-defined]  # a socket

@@ -21,7 +21,9 @@ from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.service import Service
+from vaultd.mcp import application
 from vaultd.mcp.application import McpApplication
+from vaultd.mcp.server import McpServer
 from vaultd.mcp.tools import TOOLS
 
 MODES: list[Any] = ["auto", "legacy", "2026-07-28"]
@@ -157,6 +159,34 @@ def test_a_body_that_is_no_message_is_refused(scratch: Scratch, content: bytes, 
                 assert answer.status_code == status
 
     asyncio.run(run())
+
+
+def test_it_is_loaded_when_somebody_comes_who_may_ask(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch.init()
+    loads: list[int] = []
+    load = application._load
+
+    def counted(service: Service) -> McpServer:
+        loads.append(1)
+        return load(service)
+
+    monkeypatch.setattr(application, "_load", counted)
+
+    async def run() -> None:
+        live = Live(scratch.stores())
+        mcp = McpApplication(cast(Service, LocalService(scratch.stores, live, Pulse(), lambda _: None)))
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=cast(Any, mcp))) as http:
+            assert (await http.head("http://localhost/mcp")).status_code == 503
+            async with mcp.run():
+                assert not loads
+                assert (await http.head("http://localhost/mcp")).status_code == 204
+                assert (await http.head("http://localhost/mcp")).status_code == 204
+                said = post(message("memory_recent", **{"global": True}))
+                assert (await http.post("http://localhost/mcp", **said)).status_code == 200
+        live.close()
+
+    asyncio.run(run())
+    assert loads == [1]
 
 
 def test_what_asks_before_it_is_loaded_waits_and_what_asks_afterwards_is_told(scratch: Scratch) -> None:

@@ -46,6 +46,15 @@ def running(scratch: Scratch) -> Process:
     return found
 
 
+def test_a_daemon_loads_what_answers_calls_when_a_client_shows_up(cold: Scratch) -> None:
+    cold.run("up", check=True)
+    maps = Path(f"/proc/{running(cold).pid}/maps")
+    with bridge(cold, cold.base) as made:
+        assert "pydantic" not in maps.read_text()
+        made.begin()
+        until(lambda: "pydantic" in maps.read_text(), 15)
+
+
 def test_the_first_client_starts_a_daemon_that_outlives_it(cold: Scratch, capsys: pytest.CaptureFixture[str]) -> None:
     checkout = cold.checkout()
     begun = time.perf_counter()

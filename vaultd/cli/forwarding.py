@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Forwarder", "Task", "is_modern"]
 
 _ANSWER_S = 120.0
+_WARM_S = 5.0
 _BUSY_S = 10.0  # for which calls that were not taken are made again: a daemon ends, and is started anew
 _MOST_LOST = 3  # answers: perhaps the call itself ends the daemon
 _META = "io.modelcontextprotocol/"
@@ -70,9 +71,12 @@ class Forwarder:
         self._protocol, self._client = protocol, client
 
     def warm(self) -> None:
-        """Find or start the daemon."""
+        """Find or start the daemon, and have it load what it answers calls with."""
+        from vaultd.client import Exchange
+
         try:
             self._path = self._reach.socket()
+            Exchange(self._path, _WARM_S).run("/mcp", b"", {}, "HEAD")
         except (VaultdError, OSError):
             return  # the first call says it
 
