@@ -104,6 +104,7 @@ def serving(scratch: Scratch) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_many_at_once_give_one_daemon(scratch: Scratch) -> None:
     scratch.init()
     with ThreadPoolExecutor(8) as pool:
@@ -281,6 +282,7 @@ def test_an_obstacle_holds_back_one_session_only(running: Scratch) -> None:
     assert running.json("status", "--json")["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_vault_that_is_moved_gets_a_daemon_of_its_own(running: Scratch) -> None:
     old = daemon(running)
     moved = running.base / "moved"
@@ -295,6 +297,7 @@ def test_a_vault_that_is_moved_gets_a_daemon_of_its_own(running: Scratch) -> Non
         running.run("--vault", str(moved), "down")
 
 
+@pytest.mark.slow
 def test_a_vault_made_anew_under_a_daemon(running: Scratch) -> None:
     old = daemon(running)
     until(lambda: subprocess.run(["rm", "-rf", str(running.vault)]).returncode == 0)  # the daemon still writes

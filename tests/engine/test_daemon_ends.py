@@ -56,6 +56,7 @@ def test_in_the_middle_of_a_backlog(ended: Scratch) -> None:
     assert len(pages) == 300
 
 
+@pytest.mark.slow
 def test_while_git_hangs(ended: Scratch) -> None:
     ended.init()
     binaries, mark = ended.base / "bin", ended.base / "asked"

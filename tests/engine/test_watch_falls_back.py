@@ -306,7 +306,6 @@ def test_a_real_overflow_misses_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_idle_daemon_does_not_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_LOOK_S", 0.02)
     steps: list[float] = []
     real = following.Following.step
 

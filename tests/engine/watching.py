@@ -135,7 +135,7 @@ def kept(
         if not watch:
             patch.setattr(following, "_SCAN_S", SOON_S)
             patch.setattr(following, "_SCAN_SHARE", 10)
-        patch.setattr(following, "_LOOK_S", 0.5)
+        patch.setattr(following, "_LOOK_S", 0.2)
         before(patch)
         thread.start()
         try:

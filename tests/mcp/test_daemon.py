@@ -81,6 +81,7 @@ def test_the_first_client_starts_a_daemon_that_outlives_it(cold: Scratch, capsys
     assert running(cold).pid == pid
 
 
+@pytest.mark.slow
 def test_many_first_clients_have_one_daemon(cold: Scratch) -> None:
     made = [Bridge(cold, cold.base) for _ in range(4)]
     for one in made:
