@@ -102,6 +102,35 @@ def test_a_persons_text_is_in_git_before_it_is_replaced_and_its_frontmatter_stay
     assert "By hand." in git("show", "HEAD:projects/shop/notes/mine.md", cwd=world.scratch.vault)
 
 
+@pytest.mark.parametrize(
+    "before", ["By hand.\n", "\ufeffBy hand.\r\n", "---\n\nprose of a person\n\n---\n\nmore\n", ""]
+)
+def test_a_page_without_frontmatter_is_replaced_too_and_gets_none(world: World, before: str) -> None:
+    page = world.page("projects/shop/notes/mine.md")
+    page.parent.mkdir(exist_ok=True)
+    page.write_bytes(before.encode())
+    world.commit()
+    told = world.service.write_page(world.here, Page("notes/mine", "By tool."))
+    assert not told["created"]
+    assert page.read_bytes().removeprefix(b"\xef\xbb\xbf") == b"By tool.\n"
+    assert page.read_bytes().startswith(b"\xef\xbb\xbf") == before.startswith("\ufeff")
+
+
+def test_a_page_whose_frontmatter_does_not_parse_is_left_alone(world: World) -> None:
+    page = world.page("projects/shop/notes/mine.md")
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("---\na: b: c\n---\n\nBy hand.\n")
+    world.commit()
+    with pytest.raises(RefusedError, match="left alone"):
+        world.service.write_page(world.here, Page("notes/mine", "By tool."))
+    assert "By hand." in page.read_text()
+
+
+def test_a_handoff_says_who_left_it(world: World) -> None:
+    begun = world.service.handoff_begin(world.here, "Go on", by="some-client")
+    assert "from some-client" in world.service.handoff_accept(world.here, begun["id"])["text"]
+
+
 def test_what_the_settings_allow_stays_in_a_page_that_is_replaced_too(world: World) -> None:
     secret = "ghp_" + "a1B2" * 9
     settings = world.scratch.home / ".config/vaultd/config.toml"

@@ -122,7 +122,9 @@ def test_install_and_uninstall_leave_nothing(scratch: Scratch) -> None:
     )
     settings.write_bytes(mine)
     before = {str(p.relative_to(scratch.home)) for p in scratch.home.rglob("*")}
+    scratch.extra["VAULTD_HTTP"] = "127.0.0.1:0"  # for which a token is made
     scratch.run("up", check=True)
+    assert (scratch.home / ".config/vaultd/token").exists()
     shown = scratch.run("install-hooks", "--agent", "claude-code")
     assert settings.read_bytes() == mine and "+" in shown.stdout
     scratch.run("install-hooks", "--agent", "claude-code", "--apply", check=True)

@@ -303,6 +303,8 @@ def test_a_port_that_is_taken_leaves_the_socket(scratch: Scratch) -> None:
             told = (scratch.vault / ".vaultd/daemon.json").read_text()
             assert '"socket"' in told and '"http"' not in told
             assert "nothing listens" in (scratch.vault / ".vaultd/daemon.log").read_text()
+            assert "nothing listens" in scratch.run("status").stdout
+            assert "nothing listens" in scratch.run("up").stdout
         finally:
             scratch.run("down")
 
@@ -318,6 +320,8 @@ def test_a_running_daemon_lives_on_when_its_new_address_is_refused_and_says_why(
         settings.write_text('[http]\nbind = "0.0.0.0:0"\n')
         until(lambda: any("http.hosts" in p for p in scratch.json("status", "--json")["problems"]), 15)
         report = scratch.json("status", "--json")
+        again = scratch.run("up")
+        assert again.returncode != 0 and "http.hosts" in again.stderr
         assert report["daemon"]["pid"] == pid and report["daemon"]["running"]
         settings.write_text('[http]\nbind = "127.0.0.1:0"\n')
         until(lambda: '"http"' in (scratch.vault / ".vaultd/daemon.json").read_text(), 15)

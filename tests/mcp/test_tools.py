@@ -156,7 +156,9 @@ def test_everything_a_call_says_reaches_the_service() -> None:
         "next_steps": ("n",),
         "files": ("f",),
         "shared": True,
+        "by": "",
     }
+    assert asked("memory_handoff_begin", client="someone")[3]["by"] == "someone"
     assert asked("memory_handoff_accept", client="someone")[3] == {"by": "someone"}
     assert asked(
         "memory_read_session_observations", limit=9, offset=4, order="desc", kinds=["tool"], q="x", body_max_chars=300

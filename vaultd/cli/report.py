@@ -15,11 +15,11 @@ _WATCH = {"": "", "on": ", watches the vault for edits", "off": ", scans the vau
 
 
 def show_status(
-    terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession], watch: str
+    terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession], watch: str, http: str
 ) -> None:
     """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work.
 
-    `watch`: how the daemon learns of changes, see `engine.status.watch_state`.
+    `watch`: how the daemon learns of changes, see `engine.status.watch_state`; `http`: see `http_state` there.
     """
     for problem in report["problems"]:
         terminal.say(f"! {problem}")
@@ -32,6 +32,7 @@ def show_status(
             if daemon["running"]
             else "does not run (`vaultd up` starts it); capture goes on",
         ),
+        *((("http", http),) if http else ()),
         ("pages", f"{pages['disk']} on disk, {pages['indexed']} in the index"),
         ("inbox", f"{inbox['new']} waiting, {inbox['failed']} failed"),
         ("git", _git(report["git"])),

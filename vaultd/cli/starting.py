@@ -37,6 +37,7 @@ def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
     if running is not None:
         return running, False
     log = room / "daemon.log"
+    before = _size(log)
     started = _start(
         [sys.executable, "-P", "-m", "vaultd", "--vault", str(root), "serve", "--log", str(log)], environ, log
     )
@@ -53,8 +54,17 @@ def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
         if not alive(started) and told_process(room) is None:
             break
         pause.wait(0.02)
-    tail = log.read_text("utf-8", "replace").strip().splitlines()[-3:]
+    said = log.read_bytes()
+    said = said[before:] if len(said) >= before else said  # else the log was begun anew
+    tail = said.decode("utf-8", "replace").strip().splitlines()[-3:]
     raise VaultdError(f"The daemon did not start. The end of {log}:\n  " + "\n  ".join(tail))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 _DETACHED = """

@@ -92,7 +92,9 @@ class Handoffs:
                 values = self._stores.pages.page(path)
                 if values is not None:
                     return Entry(handoff_id, where, path, each, values)
-        raise NotFoundError(f"No handoff {handoff_id}. `vaultd handoffs` lists those there are.")
+        raise NotFoundError(
+            f"No handoff {handoff_id}. `vaultd handoffs` (`memory_handoff_list`) lists those there are."
+        )
 
     def has_open(self, folder: str, sid: str) -> bool:
         """Whether a handoff of a session waits: what the session says later must not leave it behind the times."""

@@ -175,12 +175,14 @@ class LocalService:
         next_steps: Sequence[str] = (),
         files: Sequence[str] = (),
         shared: bool = False,
+        by: str = "",
     ) -> Reply:
         """Leave a handoff."""
         wanted = passing.Wanted(summary, questions, next_steps, files, shared)
         with self._stores() as stores:
             project = scoping.needed(stores, scope)
-            return self._changed(stores, project, passing.begin_handoff(stores, project, wanted))
+            who = line(by or "agent", 100, stores.config.rules)
+            return self._changed(stores, project, passing.begin_handoff(stores, project, wanted, who))
 
     def handoff_list(self, scope: Scope) -> Reply:
         """Open handoffs."""

@@ -30,13 +30,20 @@ def begin(
     files: Sequence[str],
     *,
     shared: bool = False,
+    agent: str = "",
 ) -> str:
-    """Leave a handoff for the next session anywhere in a project; its id."""
+    """Leave a handoff for the next session anywhere in a project; its id. `agent`: who leaves it; "" for a person."""
     if not summary.strip():
         raise UsageError("Say in a sentence what the next session must know.")
     identity = "m-" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
     facts = HandoffFacts(
-        id=identity, project=project.id, subdir="", now=stores.clock(), provisional=False, shared=shared
+        id=identity,
+        project=project.id,
+        subdir="",
+        now=stores.clock(),
+        provisional=False,
+        shared=shared,
+        agent=agent,
     )
     text = redact(manual_page(facts, summary, questions, next_steps, files), stores.config.rules)
     path = f"{project.folder}/handoffs/open/{identity}.md"

@@ -35,12 +35,19 @@ class Wanted:
     shared: bool = False
 
 
-def begin_handoff(stores: Stores, project: Project, wanted: Wanted) -> Reply:
-    """Leave a handoff for the project's next session. UsageError without a summary."""
+def begin_handoff(stores: Stores, project: Project, wanted: Wanted, by: str) -> Reply:
+    """Leave a handoff of the agent `by` for the project's next session. UsageError without a summary."""
     given = " ".join((wanted.summary, *wanted.questions, *wanted.next_steps, *wanted.files))
     lost = redact(given, stores.config.rules).count(_REDACTED) - given.count(_REDACTED)
     identity = begin(
-        stores, project, wanted.summary, wanted.next_steps, wanted.questions, wanted.files, shared=wanted.shared
+        stores,
+        project,
+        wanted.summary,
+        wanted.next_steps,
+        wanted.questions,
+        wanted.files,
+        shared=wanted.shared,
+        agent=by,
     )
     return {"id": identity, "path": f"{project.folder}/handoffs/open/{identity}.md", "redacted": max(lost, 0)}
 

@@ -120,8 +120,9 @@ class Service(Protocol):
         next_steps: Sequence[str] = (),
         files: Sequence[str] = (),
         shared: bool = False,
+        by: str = "",
     ) -> Reply:
-        """Leave a handoff for the next session of the project: `{project, id, path, redacted}`."""
+        """Leave a handoff of `by` for the next session of the project: `{project, id, path, redacted}`."""
 
     def handoff_list(self, scope: Scope) -> Reply:
         """`{project, handoffs: [{id, title, from_agent, created, provisional, subdir, path}]}`, as they are given."""

@@ -20,7 +20,7 @@ from vaultd.engine.stores import Stores
 from vaultd.engine.wiring import check, is_wired
 from vaultd.errors import VaultdError
 
-__all__ = ["OpenSession", "open_sessions", "status", "watch_state"]
+__all__ = ["OpenSession", "daemon_says", "http_state", "open_sessions", "status", "watch_state"]
 
 _MOST_OPEN = 20
 _LOOKED_AT = 20
@@ -36,7 +36,7 @@ def status(stores: Stores) -> dict[str, Any]:
     index = _index(stores)
     git = _git(stores)
     problems = [f"The settings are wrong, events wait: {problem}" for problem in stores.config.problems]
-    if not problems and (held := _told_by_daemon(stores, "held")):
+    if not problems and (held := daemon_says(stores, "held")):
         problems = [f"The settings are wrong, events wait: {held}"]
     problems += _problems(stores, daemon is not None, waiting.new, waiting.oldest_s, waiting.failed, git, index)
     problems += [*_watch(stores), *index.pop("problems")]
@@ -168,10 +168,15 @@ def watch_state(stores: Stores) -> str:
     """How the running daemon learns of changes: "on" where the system tells it, "off" where that is not wanted, else
     in words why it has to look; "" when there is no daemon, or it has not said yet.
     """
-    return _told_by_daemon(stores, "watch")
+    return daemon_says(stores, "watch")
 
 
-def _told_by_daemon(stores: Stores, name: str) -> str:
+def http_state(stores: Stores) -> str:
+    """Where the running daemon answers over TCP, or why it does not; "" when that is not wanted."""
+    return daemon_says(stores, "http") or daemon_says(stores, "no-http")
+
+
+def daemon_says(stores: Stores, name: str) -> str:
     """What the running daemon tells under a name; "" for nothing."""
     if daemon_process(stores) is None:
         return ""

@@ -109,7 +109,7 @@ def _without_entries(agent: Agent, path: Path, before: bytes, record: Installed)
 
 
 def _outside_the_vault(places: Places) -> Plan:
-    """What vaultd keeps outside the vault: hook, pointer, spool, cache. A person's settings and waiting events stay."""
+    """What vaultd keeps outside the vault. A person's settings and waiting events stay."""
     notes = []
     if places.settings.exists():
         notes.append(f"{places.settings} is yours and stays; remove it if you do not want it.")
@@ -117,7 +117,7 @@ def _outside_the_vault(places: Places) -> Plan:
     waiting = sum(1 for path in spooled if not path.is_dir())
     if waiting:
         notes.append(f"{waiting} events wait in {places.spool} and stay; `vaultd ingest` takes them into the vault.")
-    own = (places.hook, Installed.of(places).path, places.pointer, places.state / "paused")
+    own = (places.hook, Installed.of(places).path, places.pointer, places.token, places.state / "paused")
     files = [path for path in own if path.exists()]
     folders = [path for path in sorted(spooled, reverse=True) if path.is_dir()]
     for folder in (places.spool, places.data, places.state, places.config, places.cache):

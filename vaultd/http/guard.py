@@ -47,7 +47,8 @@ class Guard:
         if free or self._known(authorization):
             return None
         return Refusal(
-            401, "This needs the token, as a bearer token: the line in the file `token` of vaultd's settings."
+            401,
+            "This needs a bearer token: the line in vaultd's `token` file (usually ~/.config/vaultd/token).",
         )
 
     def _own(self, name: str) -> bool:

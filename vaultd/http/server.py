@@ -51,7 +51,7 @@ class HttpServer:
         self._retired: list[Callable[[], None]] = []
 
     def start(self) -> Mapping[str, str]:
-        """Listen; `socket` and `http` say where, each only when it is open."""
+        """Listen; `socket` and `http` say where, each only when it is open, `no-http` why not."""
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
         self._ready.wait(_START_S)
@@ -121,7 +121,9 @@ class HttpServer:
                 await self._listen(application, port, Guard(settings.token, number, settings.hosts, bound))
                 self._told["http"] = f"{host}:{number}"
             except OSError as error:
-                log.warning("nothing listens at %s:%s: %s", settings.address.host, settings.address.port, error)
+                where = f"{settings.address.host}:{settings.address.port}"
+                self._told["no-http"] = f"nothing listens at {where}: {error.strerror or error}"
+                log.warning("%s", self._told["no-http"])
 
     async def _listen(self, application: Application, listener: socket.socket, guard: Guard | None) -> None:
         """Answer at one listening socket from now on."""

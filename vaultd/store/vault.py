@@ -203,13 +203,15 @@ class Vault:
 
         The person's frontmatter stays byte for byte; so does the body, unless `body` is given.
         """
-        try:
-            data = frontmatter.splice(page.data, values)
-        except ValueError as error:
-            return Refused(page.path, str(error))
+        meta, data = frontmatter.parse(page.data).meta, page.data
+        if values or meta.has or meta.error:
+            try:
+                data = frontmatter.splice(page.data, values)
+            except ValueError as error:
+                return Refused(page.path, str(error))
         if body is not None:
             parts = frontmatter.split(data)
-            data = b"".join(parts[:-1]) + body.encode()
+            data = (b"".join(parts[:-1]) if meta.has else parts.bom) + body.encode()
         if addition is not None:
             data = _appended(data, addition)
         return Written(page.path, page.revision) if data == page.data else self._swap(page.path, data, page.revision)

@@ -20,12 +20,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Show it."""
     from vaultd.cli.opening import folder, opened
     from vaultd.cli.report import show_status
-    from vaultd.engine.status import open_sessions, status, watch_state
+    from vaultd.engine.status import http_state, open_sessions, status, watch_state
 
     stores = opened(args, forgiving=True)
     report = status(stores)
     if args.json:
         terminal.json(report)
     else:
-        show_status(terminal, report, folder(stores), open_sessions(stores), watch_state(stores))
+        show_status(terminal, report, folder(stores), open_sessions(stores), watch_state(stores), http_state(stores))
     return 0 if report["ok"] else 7

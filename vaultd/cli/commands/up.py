@@ -21,7 +21,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.cli.starting import start_daemon
     from vaultd.engine.install import refresh_hook, wired_agents
     from vaultd.engine.setup import hook_source, init, needs_init, remember, was_here
-    from vaultd.errors import NoVaultError
+    from vaultd.engine.status import daemon_says
+    from vaultd.errors import NoVaultError, RefusedError
 
     config = configured(args)
     if needs_init(config):
@@ -49,5 +50,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say("Next, for each agent that you use:")
         for agent in missing:
             terminal.say(f"  vaultd install-hooks --agent {agent} --apply")
+            terminal.say(f"  vaultd install-mcp --client {agent} --apply")
+    if flaw := daemon_says(stores, "no-http"):
+        terminal.say(f"HTTP: {flaw}; the rest works.")
+    if flaw := daemon_says(stores, "held"):
+        raise RefusedError(f"The settings are wrong, events wait: {flaw}")
     terminal.say("`vaultd status` shows what is recorded.")
     return 0

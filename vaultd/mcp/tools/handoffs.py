@@ -28,6 +28,7 @@ def _begin(call: Call) -> Answer:
         next_steps=call.texts("next_steps"),
         files=call.texts("files"),
         shared=call.flag("shared"),
+        by=call.client,
     )
     text = f"{place(reply)}: left handoff {shown(reply['id'])} for the next session."
     if reply["redacted"]:
