@@ -335,6 +335,27 @@ def test_settings_that_change_while_they_are_read_are_noticed(scratch: Scratch) 
     assert late.changed_settings
 
 
+def test_a_daemon_that_is_started_anew_waits_for_right_settings(scratch: Scratch) -> None:
+    scratch.init()
+    settings = scratch.vault / "vaultd.toml"
+    settings.write_text("[capture\n")
+    refused = scratch.run("serve")
+    assert refused.returncode == 2 and "Settings are wrong" in refused.stderr
+    log = scratch.base / "out"
+    with log.open("wb") as out:
+        command = [sys.executable, "-m", "vaultd", "--vault", str(scratch.vault), "serve", "--again"]
+        process = subprocess.Popen(command, env=scratch.environ, stdout=out, stderr=out)
+    try:
+        until(lambda: "Events wait until then" in log.read_text("utf-8"), 15)
+        assert process.poll() is None
+        settings.write_text("")
+        until(lambda: "vaultd serves" in log.read_text("utf-8"), 15)
+        assert daemon(scratch).pid == process.pid
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+
+
 def test_a_changed_setting_counts_within_seconds(running: Scratch) -> None:
     cwd = running.checkout()
     (running.vault / "vaultd.toml").write_text('[sanitize]\nextra_patterns = ["ACME-[0-9]+"]\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tests.repositories import environment, git, index_entries, init, run_git, w
 from tests.waiting import until
 from vaultd.core.sanitize import redact
 from vaultd.errors import RefusedError, VaultdError
+from vaultd.store import gitlocks
 from vaultd.store.git import Blocked, Change, Committed, Failed, Nothing, Repo, run
 from vaultd.store.gitanswers import Ran, parse_status, words
 from vaultd.store.gitindex import IndexLock
@@ -573,6 +575,108 @@ def test_a_lock_of_ours_whose_owner_died_is_in_nobodys_way(vault: Path) -> None:
     write(vault / "page.md", "another\n")
     (vault / ".git/index.lock").write_bytes(left.replace(b"-", b"0"))  # of another boot
     assert isinstance(repo_of(vault, patience=0).commit(["page.md"], MESSAGE), Failed)
+
+
+def test_a_lock_that_a_person_removed_after_a_crash_leaves_no_index_behind_the_commit(vault: Path) -> None:
+    write(vault / "page.md", "page\n")
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+    write(vault / "page.md", "another\n")
+    script = (
+        "import os, sys\nfrom pathlib import Path\nfrom vaultd.core.sanitize import redact\n"
+        "from vaultd.store import gitindex\nfrom vaultd.store.git import Repo\n"
+        "gitindex.IndexLock.put_in_place = lambda self: os._exit(9)\n"
+        "Repo(Path(sys.argv[1]), dict(os.environ)).commit(['page.md'], redact('m'))\n"
+    )
+    env = environment(vault.parent / "home") | {"PYTHONPATH": str(Path.cwd())}
+    assert subprocess.run([sys.executable, "-c", script, str(vault)], env=env).returncode == 9
+    (vault / ".git/index.lock").unlink()  # as git tells people to
+    assert git(vault, "diff", "--cached", "--name-only") != ""
+    repo_of(vault).clear_locks()
+    assert git(vault, "status", "--porcelain") == ""
+    assert list((vault / ".git").glob("vaultd-index*")) == []
+
+
+def test_a_lock_that_is_taken_away_meanwhile_is_nobodys(vault: Path) -> None:
+    write(vault / "page.md", "page\n")
+    lock = IndexLock(f"{vault}/.git")
+    assert lock.take()
+    (vault / ".git/index.lock").unlink()
+    other = write(vault / ".git/index.lock", "of somebody else")
+    assert not lock.put_in_place()
+    lock.release()
+    assert other.read_text() == "of somebody else"
+
+
+def test_a_lock_is_seen_held_while_its_owner_opens_and_closes_other_files(vault: Path) -> None:
+    lock, done = IndexLock(f"{vault}/.git"), threading.Event()
+
+    def churn() -> None:
+        while not done.is_set():
+            files = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
+            for file in files:
+                os.close(file)
+
+    busy = threading.Thread(target=churn)
+    busy.start()
+    try:
+        assert lock.take()
+        for _ in range(100):
+            assert gitlocks.clear_stale([vault / ".git/index.lock"], str(vault), time.time(), 0) == []
+    finally:
+        done.set()
+        busy.join()
+        lock.release()
+
+
+def test_a_git_folder_that_cannot_be_written_is_a_failure_in_words(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(vault / "page.md", "page\n")
+    real = os.open
+
+    def refused(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if os.fspath(path).endswith("index.lock"):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return real(path, flags, mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refused)
+        outcome = repo_of(vault).commit(["page.md"], MESSAGE)
+    assert isinstance(outcome, Failed) and "Read-only" in outcome.reason
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+
+
+def test_a_person_whose_message_is_in_an_editor_is_let_finish(vault: Path, tmp_path: Path) -> None:
+    write(vault / "own.md", "own\n")
+    git(vault, "add", "own.md")
+    editor = write(tmp_path / "editor", f'#!/bin/sh\necho mine >"$1"; touch {tmp_path}/open\nread x <{tmp_path}/go\n')
+    editor.chmod(0o755)
+    os.mkfifo(tmp_path / "go")
+    env = environment(vault.parent / "home") | {"GIT_EDITOR": str(editor)}
+    person = subprocess.Popen(["git", "commit", "-q"], cwd=vault, env=env)
+    until((tmp_path / "open").exists)
+    write(vault / "page.md", "page\n")
+    outcome = repo_of(vault, patience=0.1).commit(["page.md"], MESSAGE)
+    (tmp_path / "go").write_text("\n")
+    assert person.wait(20) == 0
+    assert isinstance(outcome, Failed) and "`git commit`" in outcome.reason
+    assert git(vault, "log", "-1", "--format=%s").strip() == "mine"
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+
+
+def test_the_message_of_a_squashed_merge_is_left_for_the_person(vault: Path) -> None:
+    git(vault, "commit", "-q", "--allow-empty", "-m", "first")
+    git(vault, "checkout", "-q", "-b", "topic")
+    write(vault / "topic.md", "topic\n")
+    git(vault, "add", "topic.md")
+    git(vault, "commit", "-q", "-m", "topic")
+    git(vault, "checkout", "-q", "main")
+    git(vault, "merge", "-q", "--squash", "topic")
+    write(vault / "page.md", "page\n")
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Blocked)
+    assert (vault / ".git/SQUASH_MSG").exists()
+    git(vault, "commit", "-q", "--no-edit")
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
 
 
 @pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])

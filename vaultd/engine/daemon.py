@@ -258,12 +258,12 @@ class Daemon:
         """Commit what was written; what could not be committed is tried again."""
         with self._guard:
             written, self._written = self._written, set()
-        if not written:
-            return
-        done = self._history.record(written, self._passes.message(written))
-        if "" in done.left:
+        left = bool(written)
+        try:
+            left = left and "" in self._history.record(written, self._passes.message(written)).left
+        finally:
             with self._guard:
-                self._written |= written
+                self._written |= written if left else set()
 
     def _index_loop(self) -> None:
         """The index loop; woken early when pages were written."""

@@ -77,6 +77,20 @@ class _Passing:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The paths to commit, those of them that git does not know yet, and the left-out ones as in `Committed`."""
+
+    paths: tuple[str, ...]
+    new: tuple[str, ...]
+    staged: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+_TAKE_S = 0.5
+"""How long the lock on the index is waited for before everything is looked at again."""
+
+
 class Committer:
     """Commits named paths of a work tree; `patience`: seconds for which a lock of somebody else's is waited for."""
 
@@ -114,13 +128,15 @@ class Committer:
         place = self._tree.place()
         if place is None:
             return Failed("the vault is not a git repository")
-        self._clear_locks(place)
-        lock = IndexLock(place.own)
-        if not lock.take():
-            return _Passing("another git holds index.lock")
+        if gitlocks.committing(self._tree.root):  # their editor may be open: our commit would undo theirs
+            return _Passing("a `git commit` is at work in the vault")
         killed: list[str] = []
+        lock = IndexLock(place.own)
         try:
-            return self._holding(lock, place, wanted, message, killed)
+            self._clear_locks(place)
+            return self._looked(lock, place, wanted, message, killed)
+        except OSError as error:
+            return Failed(f"git's index cannot be locked: {error.strerror or error}")
         finally:
             lock.release()
             if killed:
@@ -130,10 +146,37 @@ class Committer:
                 gitlocks.clear_stale(left, self._tree.root, self._now(), older_than_s=0)
                 self._withdraw(killed)
 
-    def _holding(
+    def _looked(
         self, lock: IndexLock, place: gitdir.GitDir, wanted: Sequence[str], message: Clean, killed: list[str]
     ) -> Outcome | _Passing:
-        """One try, while the index is ours. `killed` gets the paths of a commit that may or may not have been made."""
+        """One try: what is to be done is found out before the lock is taken, since nobody's git waits for it.
+
+        `killed` gets the paths of a commit whose entries may lag behind it in the index.
+        """
+        before = lock.stamp
+        plan = self._plan(place, wanted)
+        if not isinstance(plan, _Plan):
+            return plan
+        until = time.monotonic() + _TAKE_S
+        while not lock.take():
+            if time.monotonic() > until:
+                return _Passing("another git holds index.lock")
+            time.sleep(0.01)
+        if lock.stamp != before or gitdir.obstacle(place.own):
+            plan = self._plan(place, wanted)
+            if not isinstance(plan, _Plan):
+                return plan
+        if plan.new:
+            added = self._tree.with_paths(lock.copy, plan.new, "add", "-N")
+            if not added.ok:
+                return _failure(added, "git add")
+        outcome = self._record(lock, plan.paths, message, killed)
+        if isinstance(outcome, Committed | Nothing):
+            return replace(outcome, staged=plan.staged, ignored=plan.ignored)
+        return outcome
+
+    def _plan(self, place: gitdir.GitDir, wanted: Sequence[str]) -> _Plan | Outcome | _Passing:
+        """What a commit of these paths is about, or why there is none."""
         status = self._tree.status(wanted)
         if isinstance(status, Ran):
             return _failure(status, "git status")
@@ -146,20 +189,20 @@ class Committer:
         todo = [change for change in found if not change.staged]
         if not todo:
             return Nothing(staged, ignored)
-        if new := [change.path for change in todo if not change.known]:
-            added = self._tree.with_paths(lock.copy, new, "add", "-N")
-            if not added.ok:
-                return _failure(added, "git add")
-        paths = [change.path for change in todo]
-        outcome = self._record(lock, paths, message, killed)
-        return replace(outcome, staged=staged, ignored=ignored) if isinstance(outcome, Committed | Nothing) else outcome
+        paths = tuple(change.path for change in todo)
+        return _Plan(paths, tuple(change.path for change in todo if not change.known), staged, ignored)
 
     def _record(self, lock: IndexLock, paths: Sequence[str], message: Clean, killed: list[str]) -> Outcome | _Passing:
         """The commit itself."""
         flags = ("-q", "--no-verify", "--no-status", "--no-gpg-sign", "--cleanup=whitespace")
         ran = self._tree.with_paths(lock.copy, paths, "commit", "--only", *flags, "-m", message)
         if ran.ok:
-            lock.put_in_place()
+            try:
+                placed = lock.put_in_place()
+            except OSError:
+                placed = False
+            if not placed:
+                killed.extend(paths)
             return Committed(self._tree.head() or "", tuple(paths))
         if ran.late or ran.code < 0:
             killed.extend(paths)
@@ -185,12 +228,13 @@ class Committer:
 
     def _clear_locks(self, place: gitdir.GitDir) -> None:
         """Remove locks of a git that died, and bring the index up to a commit of ours that it may have died in."""
-        locks = self._tree.locks(place)
+        lock = IndexLock(place.own)
         gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
-        if not locks or not gitlocks.clear_stale(locks, self._tree.root, self._now()):
+        if not gitlocks.clear_stale(self._tree.locks(place), self._tree.root, self._now()) and not lock.orphaned:
             return
-        if (lock := IndexLock(place.own)).take():  # what it left of a copy goes
-            lock.release()
+        if not lock.take():
+            return
+        lock.release()  # what was left of a copy goes with it
         commit = self._tree.git("cat-file", "commit", "HEAD")
         if f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]:
             self._withdraw(self._lagging(commit.out))

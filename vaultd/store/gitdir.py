@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["GitDir", "branch", "first_line", "is_folder", "locate", "obstacle", "resolve_gitfile"]
+__all__ = ["GitDir", "branch", "first_line", "has_message", "is_folder", "locate", "obstacle", "resolve_gitfile"]
 
 _LINE_LIMIT = 16_384
 
@@ -91,6 +91,11 @@ def obstacle(own: str) -> str | None:
         if os.path.lexists(f"{own}/{name}"):
             return words
     return None
+
+
+def has_message(own: str) -> bool:
+    """Whether git keeps a message for the next commit, as after `git merge --squash` or `git cherry-pick -n`."""
+    return any(os.path.lexists(f"{own}/{name}") for name in ("SQUASH_MSG", "MERGE_MSG"))
 
 
 def _is_git_folder(path: Path) -> bool:

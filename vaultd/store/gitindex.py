@@ -68,8 +68,22 @@ class IndexLock:
         self._open: int | None = None
         self.copy = Path(own, _COPY)
 
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """Another one when the index is written; zeros when there is none."""
+        try:
+            stat = self._index.stat()
+        except FileNotFoundError:
+            return 0, 0, 0
+        return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether a copy was left by an owner that died and whose lock somebody removed."""
+        return not os.path.lexists(self._lock) and os.path.lexists(self.copy)
+
     def take(self) -> bool:
-        """Take the lock and copy the index; False when somebody else has it."""
+        """Take the lock and copy the index; False when somebody else has it. OSError when it cannot be made."""
         try:
             self._open = os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
@@ -85,17 +99,32 @@ class IndexLock:
             raise
         return True
 
-    def put_in_place(self) -> None:
-        """Let the copy be the index."""
+    def put_in_place(self) -> bool:
+        """Let the copy be the index; False, and nothing is done, when the lock was taken away (a person removed it)."""
+        if not self._held:
+            return False
         fs.replace(self.copy, self._index)
+        return True
 
     def release(self) -> None:
         """Let go; what is left of the copy goes, too."""
-        self._remove_copy()
-        fs.remove(self._lock)
-        if self._open is not None:
+        if self._open is None:
+            return
+        try:
+            if self._held:
+                self._remove_copy()
+                fs.remove(self._lock)
+        finally:
             os.close(self._open)
             self._open = None
+
+    @property
+    def _held(self) -> bool:
+        """Whether the lock's file is still the one that was made."""
+        try:
+            return self._open is not None and os.path.samestat(os.fstat(self._open), self._lock.lstat())
+        except FileNotFoundError:
+            return False
 
     def _remove_copy(self) -> None:
         for path in (self.copy, self.copy.with_name(f"{_COPY}.lock")):

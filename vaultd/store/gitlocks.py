@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 from vaultd.store import fs
 from vaultd.store.gitindex import is_ours_here
 
-__all__ = ["clear_stale", "held_locks", "is_live", "litter"]
+__all__ = ["clear_stale", "committing", "held_locks", "is_live", "litter"]
 
 STALE_AFTER_S = 60.0
 """A younger lock of somebody else's is never taken for stale: its owner may be where we cannot see it."""
@@ -66,6 +67,22 @@ def is_live(lock: Path, top: str) -> bool:
     return any(_opens(process, target) or _is_git_in(process, top) for process in _processes())
 
 
+def committing(top: str) -> bool:
+    """Whether somebody's `git commit` is seen at work in `top` or below: its message may be in an editor."""
+    if not Path(_PROC, "self", "fd").exists():
+        return False
+    return any(_is_git_in(process, top) and _commits(process) for process in _processes())
+
+
+def _commits(process: Path) -> bool:
+    """Whether a git process is a commit, and not one of ours."""
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"commit" in words and b"--cleanup=whitespace" not in words
+
+
 def _processes() -> list[Path]:
     return [Path(_PROC, name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 - bare names do
 
@@ -73,10 +90,14 @@ def _processes() -> list[Path]:
 def _opens(process: Path, target: str) -> bool:
     """Whether a process has the file open; False when that cannot be seen."""
     try:
-        with os.scandir(process / "fd") as entries:
-            return any(os.readlink(entry.path) == target for entry in entries)  # noqa: PTH115 - thousands of these
+        names = os.listdir(process / "fd")  # noqa: PTH208 - thousands of these
     except OSError:
         return False
+    for name in names:
+        with contextlib.suppress(OSError):  # that one was closed meanwhile
+            if os.readlink(f"{process}/fd/{name}") == target:  # noqa: PTH115 - likewise
+                return True
+    return False
 
 
 def _is_git_in(process: Path, top: str) -> bool:

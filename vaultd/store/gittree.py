@@ -68,8 +68,12 @@ class WorkTree:
             return f"{busy} in the vault's repository"
         if status.branch is None:
             return "HEAD is detached in the vault's repository; check a branch out"
-        conflicts = self.git("ls-files", "--unmerged", "-z")
-        return "paths are in conflict in the vault's repository" if conflicts.out else None
+        if self.git("ls-files", "--unmerged", "-z").out:
+            return "paths are in conflict in the vault's repository"
+        # What a squashed merge or the like left for the person's own commit; git takes it away with anybody's.
+        if gitdir.has_message(place.own) and not self.git("diff", "--cached", "--quiet").ok:
+            return "a squashed merge or the like waits to be committed in the vault's repository"
+        return None
 
     def held(self, place: gitdir.GitDir, now: float) -> str | None:
         """The lock that a living git of somebody else's holds; ours on the index goes by itself."""
