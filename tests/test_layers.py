@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "vaultd"
@@ -76,11 +75,30 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"vaultd.{alias.name}") for alias in node.names)
 
 
+def each(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test of a rule for each of the modules; it tells of all that break it."""
+
+    def made(rule: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            wrong = []
+            for path in paths:
+                try:
+                    rule(path)
+                except AssertionError as error:
+                    wrong.append(f"{rel(path)}: {error}")
+            assert not wrong, "\n".join(wrong)
+
+        return test
+
+    return made
+
+
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=rel)
+@each(MODULES)
 def test_imports_go_down_only(path: Path) -> None:
     own = area(rel(path))
     wrong = []
@@ -96,13 +114,13 @@ def test_imports_go_down_only(path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if LEVELS.get(area(rel(p))) == 4], ids=rel)
+@each([p for p in MODULES if LEVELS.get(area(rel(p))) == 4])
 def test_surfaces_see_the_engine_as_its_protocol_only(path: Path) -> None:
     engine = {name for _, name in imports(parsed(path)) if name.startswith("vaultd.engine")}
     assert engine <= {"vaultd.engine.service"}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if area(rel(p)) == "core"], ids=rel)
+@each([p for p in MODULES if area(rel(p)) == "core"])
 def test_core_is_pure(path: Path) -> None:
     tree = parsed(path)
     foreign = {n.split(".")[0] for _, n in imports(tree)} - CORE_MAY_IMPORT - {"vaultd"}
@@ -115,7 +133,7 @@ def test_core_is_pure(path: Path) -> None:
     assert paths <= {"PurePosixPath", "PureWindowsPath", "PurePath"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=rel)
+@each(MODULES)
 def test_libraries_and_effects_stay_in_their_place(path: Path) -> None:
     tree, name = parsed(path), rel(path)
     for _, module in imports(tree):
@@ -149,7 +167,7 @@ def test_no_agent_is_named_outside_its_file() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=rel)
+@each(MODULES)
 def test_sizes(path: Path) -> None:
     lines = path.read_text("utf-8").count("\n")
     assert lines <= 400, f"{lines} lines"
@@ -160,7 +178,7 @@ def test_sizes(path: Path) -> None:
             assert length <= 60, f"{node.name}: {length} lines"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=rel)
+@each(MODULES)
 def test_names(path: Path) -> None:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):

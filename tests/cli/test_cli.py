@@ -27,14 +27,8 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("plain", marks=pytest.mark.slow),
-        pytest.param("git", marks=pytest.mark.slow),
-        "git with ignore files",
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "git", "git with ignore files"])
 def test_init_on_an_existing_vault_of_2000_pages(scratch: Scratch, kind: str) -> None:
     for number in range(2000):
         page = scratch.vault / f"area {number % 40}" / f"Note {number} ünï.md"

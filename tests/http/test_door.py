@@ -309,6 +309,7 @@ def test_a_port_that_is_taken_leaves_the_socket(scratch: Scratch) -> None:
             scratch.run("down")
 
 
+@pytest.mark.slow
 def test_a_running_daemon_lives_on_when_its_new_address_is_refused_and_says_why(scratch: Scratch) -> None:
     scratch.extra["VAULTD_HTTP"] = " "  # as if it were not set
     settings = scratch.home / ".config/vaultd/config.toml"
