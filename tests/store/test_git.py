@@ -657,9 +657,10 @@ def test_a_person_whose_message_is_in_an_editor_is_let_finish(vault: Path, tmp_p
     until((tmp_path / "open").exists)
     write(vault / "page.md", "page\n")
     outcome = repo_of(vault, patience=0.1).commit(["page.md"], MESSAGE)
+    blocked = repo_of(vault).state().blocked
     (tmp_path / "go").write_text("\n")
     assert person.wait(20) == 0
-    assert isinstance(outcome, Failed) and "`git commit`" in outcome.reason
+    assert isinstance(outcome, Failed) and "`git commit`" in outcome.reason and blocked == outcome.reason
     assert git(vault, "log", "-1", "--format=%s").strip() == "mine"
     assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
 

@@ -23,7 +23,7 @@ from vaultd.errors import RefusedError
 from vaultd.store import gitdir, gitlocks
 from vaultd.store.gitanswers import Ran, Status, locked_path, passing, says_nothing, standstill, words
 from vaultd.store.gitindex import IndexLock
-from vaultd.store.gittree import WorkTree, joined
+from vaultd.store.gittree import COMMITTING, WorkTree, joined
 
 if TYPE_CHECKING:
     from vaultd.core.sanitize import Clean
@@ -128,8 +128,8 @@ class Committer:
         place = self._tree.place()
         if place is None:
             return Failed("the vault is not a git repository")
-        if gitlocks.committing(self._tree.root):  # their editor may be open: our commit would undo theirs
-            return _Passing("a `git commit` is at work in the vault")
+        if gitlocks.committing(self._tree.root):
+            return _Passing(COMMITTING)
         killed: list[str] = []
         lock = IndexLock(place.own)
         try:

@@ -12,7 +12,7 @@ from vaultd.store import gitdir, gitlocks
 from vaultd.store.gitanswers import Ran, Status, parse_status
 from vaultd.store.gitindex import is_ours
 
-__all__ = ["Git", "WorkTree", "joined"]
+__all__ = ["COMMITTING", "Git", "WorkTree", "joined"]
 
 _LITERAL = "--literal-pathspecs"  # not by environment: check-ignore refuses to run with it
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -28,6 +28,10 @@ class Git(Protocol):
         self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False, index: Path | None = None
     ) -> Ran:
         """Run git with these arguments to its end."""
+
+
+COMMITTING = "a `git commit` is at work in the vault"
+"""Why we wait: its message may be in an editor, and our commit would undo it."""
 
 
 class WorkTree:
@@ -76,7 +80,7 @@ class WorkTree:
         return None
 
     def held(self, place: gitdir.GitDir, now: float) -> str | None:
-        """The lock that a living git of somebody else's holds; ours on the index goes by itself."""
+        """What a living git of somebody else's is at: a lock, or a commit. Our lock on the index goes by itself."""
         for lock in self.locks(place):
             if is_ours(lock):
                 continue
@@ -84,7 +88,7 @@ class WorkTree:
                 age = now - lock.stat().st_mtime
                 if age < gitlocks.STALE_AFTER_S or gitlocks.is_live(lock, self.root):
                     return f"another git is at work in the vault ({lock.name} is held)"
-        return None
+        return COMMITTING if gitlocks.committing(self.root) else None
 
     def locks(self, place: gitdir.GitDir) -> list[Path]:
         """Lock files that stand in the way of a commit."""
