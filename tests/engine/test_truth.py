@@ -139,8 +139,10 @@ def test_install_and_uninstall_leave_nothing(scratch: Scratch) -> None:
     scratch.run("ingest", check=True)
     scratch.run("search", "greeting")
     scratch.run("down", check=True)
+    assert "claude-code, codex" in scratch.run("status").stdout
     scratch.run("uninstall", "--apply", check=True)
     assert settings.read_bytes() == mine
+    assert "no agent, so no hook records" in scratch.run("status").stdout
     assert {str(p.relative_to(scratch.home)) for p in scratch.home.rglob("*")} == before
     assert len(list(scratch.vault.glob("*/*/sessions/*.md"))) == 1
 

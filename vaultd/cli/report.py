@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +15,13 @@ _WATCH = {"": "", "on": ", watches the vault for edits", "off": ", scans the vau
 
 
 def show_status(
-    terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession], watch: str, http: str
+    terminal: Terminal, report: dict[str, Any], folder: str, sessions: Sequence[OpenSession], told: Mapping[str, str]
 ) -> None:
     """Print a status document: problems first, then what is recorded of `folder` (in words), and who is at work.
 
-    `watch`: how the daemon learns of changes, see `engine.status.watch_state`; `http`: see `http_state` there.
+    `told`: `watch` and `http` as `engine.status.watch_state` and `http_state` say, `wired` agents ("" for none).
     """
+    watch = told["watch"]
     for problem in report["problems"]:
         terminal.say(f"! {problem}")
     daemon, pages, inbox = report["daemon"], report["pages"], report["inbox"]
@@ -30,13 +31,17 @@ def show_status(
             "daemon",
             f"runs (pid {daemon['pid']}){_WATCH.get(watch, f', scans the vault for edits: {watch}')}"
             if daemon["running"]
-            else "does not run (`vaultd up` starts it); capture goes on",
+            else "does not run (`vaultd up` starts it); hooks record all the same",
         ),
-        *((("http", http),) if http else ()),
+        *((("http", told["http"]),) if told["http"] else ()),
         ("pages", f"{pages['disk']} on disk, {pages['indexed']} in the index"),
         ("inbox", f"{inbox['new']} waiting, {inbox['failed']} failed"),
         ("git", _git(report["git"])),
         ("given", f"handoffs that a session got: {report['injected']['sessions']}"),
+        (
+            "wired",
+            told["wired"] or "no agent, so no hook records: `vaultd install-hooks --agent AGENT --apply` wires one",
+        ),
         ("here", folder),
         *(("open", f"{s.agent}: {s.title}, in {s.cwd}, last heard of {_local(s.last)} ({s.native})") for s in sessions),
     ]

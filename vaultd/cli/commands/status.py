@@ -20,6 +20,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Show it."""
     from vaultd.cli.opening import folder, opened
     from vaultd.cli.report import show_status
+    from vaultd.engine.install import wired_agents
     from vaultd.engine.status import http_state, open_sessions, status, watch_state
 
     stores = opened(args, forgiving=True)
@@ -27,5 +28,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.json:
         terminal.json(report)
     else:
-        show_status(terminal, report, folder(stores), open_sessions(stores), watch_state(stores), http_state(stores))
+        wired = wired_agents(stores.agents.values(), stores.config.places, stores.config.environ)
+        told = {"watch": watch_state(stores), "http": http_state(stores), "wired": ", ".join(wired)}
+        show_status(terminal, report, folder(stores), open_sessions(stores), told)
     return 0 if report["ok"] else 7
