@@ -335,6 +335,19 @@ def test_settings_that_change_while_they_are_read_are_noticed(scratch: Scratch) 
     assert late.changed_settings
 
 
+def test_what_a_killed_daemon_wrote_is_committed_by_the_next(running: Scratch) -> None:
+    (running.home / ".config/vaultd/config.toml").write_text("[git]\ncommit_edits = false\n")
+    running.run("down", check=True)
+    page = running.vault / "projects/project/sessions/2026-01-01-claude-code-0123456789.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("---\nkind: session\n---\n\nWritten, not committed.\n")
+    mine = running.vault / "mine.md"
+    mine.write_text("A person's.\n")
+    running.run("up", check=True)
+    until(lambda: git("log", "--format=%H", "--", str(page), cwd=running.vault), 10)
+    assert git("status", "--porcelain", "--", "mine.md", cwd=running.vault).startswith("??")
+
+
 def test_a_daemon_that_is_started_anew_waits_for_right_settings(scratch: Scratch) -> None:
     scratch.init()
     settings = scratch.vault / "vaultd.toml"

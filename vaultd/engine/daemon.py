@@ -81,8 +81,7 @@ class Daemon:
         self._here_at = time.monotonic()
         self._settings = stores.config.read
         self._held = False
-        self._changed = False
-        self._ended = False
+        self._changed = self._ended = False
 
     @property
     def changed_settings(self) -> bool:
@@ -275,11 +274,12 @@ class Daemon:
             self.live.close()
 
     def _history_loop(self) -> None:
+        self._attempt(self._history.record_leftovers)
         while not self._stopping.is_set():
             self._attempt(self._history_step)
             self._stopping.wait(_COMMIT_S)
 
-    def _attempt(self, step: Callable[[], None]) -> bool:
+    def _attempt(self, step: Callable[[], object]) -> bool:
         """Run a step; what goes wrong is told once a minute at most and tried again, never ends the daemon.
 
         Whether it went well.
