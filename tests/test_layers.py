@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -75,11 +75,12 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"vaultd.{alias.name}") for alias in node.names)
 
 
-def each(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+def each(paths: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
     """One test of a rule for each of the modules; it tells of all that break it."""
 
     def made(rule: Callable[[Path], None]) -> Callable[[], None]:
         def test() -> None:
+            assert paths
             wrong = []
             for path in paths:
                 try:

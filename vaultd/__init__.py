@@ -48,7 +48,8 @@ What a crash leaves, and what repairs it:
     a page's temp was written                litter beside it                     tidy
     a page was renamed (truth)               closing event still in inbox/new     ingest: resumed
     done/ was published, new/ not removed    both                                 ingest: already complete
-    git was killed                           maybe an index.lock                  git recovery, when no live git owns it
+    git was killed, or we at a commit        a lock, perhaps the index behind     the next commit or tidying, when no
+                                                                                  living process owns the lock
     the commit (history)                     the index is behind                  reconcile
     an index was half written                a damaged index                      made anew
 

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +23,8 @@ from tests.waiting import until
 from vaultd.core import frontmatter
 from vaultd.core.event import Process
 from vaultd.engine.daemon import Daemon
+from vaultd.engine.history import History, Recorded
+from vaultd.engine.passes import Passes
 from vaultd.engine.processes import alive
 
 
@@ -346,6 +349,62 @@ def test_what_a_killed_daemon_wrote_is_committed_by_the_next(running: Scratch) -
     running.run("up", check=True)
     until(lambda: git("log", "--format=%H", "--", str(page), cwd=running.vault), 10)
     assert git("status", "--porcelain", "--", "mine.md", cwd=running.vault).startswith("??")
+
+
+def test_what_could_not_be_committed_for_a_fault_is_tried_again(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Daemon(scratch.init())
+    one.note({"projects/x/sessions/a.md"})
+
+    def broken(*_: object) -> Recorded:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "record", broken)
+        with pytest.raises(OSError, match="full"):
+            one._commit()
+    asked: list[set[str]] = []
+
+    def record(_: History, written: Iterable[str], __: str) -> Recorded:
+        asked.append(set(written))
+        return Recorded()
+
+    monkeypatch.setattr(History, "record", record)
+    one._commit()
+    one._commit()
+    assert asked == [{"projects/x/sessions/a.md"}]
+
+
+def test_offers_that_could_not_be_made_are_made_again(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, ready, asked = Daemon(scratch.init()), threading.Event(), list[int]()
+
+    def offer(_: Passes) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            raise OSError("the disk is full")
+
+    monkeypatch.setattr(Passes, "offer", offer)
+    running = threading.Thread(target=one.run, kwargs={"ready": ready.set})
+    running.start()
+    try:
+        assert ready.wait(20)
+        one._offers_due.set()
+        until(lambda: len(asked) == 2, 15)
+    finally:
+        one.stop(for_good=True)
+        running.join(20)
+
+
+def test_up_says_why_it_did_not_start_and_nothing_that_was_logged_before(scratch: Scratch) -> None:
+    scratch.extra["VAULTD_HTTP"] = " "  # as if it were not set
+    scratch.init()
+    settings = scratch.home / ".config/vaultd/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[http]\nbind = "0.0.0.0:0"\n')
+    (scratch.vault / ".vaultd/daemon.log").write_text("something that was mended long ago\n")
+    done = scratch.run("up")
+    assert done.returncode != 0 and "http.hosts" in done.stderr and "long ago" not in done.stderr
 
 
 def test_a_daemon_that_is_started_anew_waits_for_right_settings(scratch: Scratch) -> None:

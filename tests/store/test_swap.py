@@ -531,7 +531,7 @@ def check(race: racing.Race, folder: Path, swaps: int) -> None:
 
 @needs_leases
 def test_no_save_of_three_kinds_of_editors_is_lost(tmp_path: Path) -> None:
-    check(racing.run(tmp_path, 66, count=33), tmp_path, 66)
+    check(racing.run(tmp_path, 264, count=33), tmp_path, 264)
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ __all__ = ["IndexLock", "is_ours", "is_ours_here"]
 _COPY = "vaultd-index"
 """The name of the copy, in the work tree's own git folder. git locks it as `vaultd-index.lock`."""
 
-
 _MARK = b"vaultd "
+"""How the text of a lock of ours begins; git's own are empty or hold an index."""
 
 
 def is_ours(lock: Path) -> bool:

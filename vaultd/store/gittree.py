@@ -14,6 +14,9 @@ from vaultd.store.gitindex import is_ours
 
 __all__ = ["COMMITTING", "Git", "WorkTree", "joined"]
 
+COMMITTING = "a `git commit` is at work in the vault"
+"""Why we wait: its message may be in an editor, and our commit would undo it."""
+
 _LITERAL = "--literal-pathspecs"  # not by environment: check-ignore refuses to run with it
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _ARGUMENTS = 100_000  # bytes of paths that are given to git as arguments; more, and the whole tree is looked at
@@ -28,10 +31,6 @@ class Git(Protocol):
         self, *args: str, stdin: bytes = b"", patience: float = 1.0, locks: bool = False, index: Path | None = None
     ) -> Ran:
         """Run git with these arguments to its end."""
-
-
-COMMITTING = "a `git commit` is at work in the vault"
-"""Why we wait: its message may be in an editor, and our commit would undo it."""
 
 
 class WorkTree:
