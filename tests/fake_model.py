@@ -1,8 +1,9 @@
 """A scripted stand-in for a model provider, so that real agent CLIs run with no account and no network but loopback.
 
-Speaks, on one loopback port, the two APIs that the supported agents use, streamed (SSE) and as plain JSON:
-Anthropic Messages (`POST .../messages`, `.../messages/count_tokens`) and OpenAI Responses (`POST .../responses`), and
-`GET .../models`. What stands before these in the path is ignored, so a client may use any base URL on the port.
+Speaks, on one loopback port, the APIs that the supported agents use, streamed (SSE) and as plain JSON: Anthropic
+Messages (`POST .../messages`, `.../messages/count_tokens`), OpenAI Responses (`POST .../responses`) and Chat
+Completions (`POST .../chat/completions`), Gemini (`POST ...:generateContent`), and `GET .../models`. What stands before
+these in the path is ignored, so a client may use any base URL on the port.
 
 A scenario says what the "model" answers:
 
@@ -41,6 +42,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from tests.fake_chat import chat_events, chat_reply, chat_tools, gemini_events, gemini_reply, gemini_tools
 from tests.fake_wire import (
     Answer,
     Call,
@@ -48,14 +50,19 @@ from tests.fake_wire import (
     Tool,
     anthropic_reply,
     example,
+    messages_events,
     offered,
     progress,
+    responses_events,
     responses_reply,
     wanted_schema,
 )
 
 DEFAULT_TURNS: list[Json] = [{"text": "Hello from the fake model."}]
-SHELL_TOOLS = ("Bash", "exec_command", "shell_command", "shell", "local_shell")
+SHELL_TOOLS = (
+    *("Bash", "bash", "exec_command", "shell_command", "shell", "local_shell"),
+    *("run_shell_command", "run_commands"),
+)
 WRITE_TOOLS = ("Write",)
 
 
@@ -100,9 +107,10 @@ def _call(turn: Json, tools: list[Tool]) -> Call | str:
         if tool is None:
             return "[fake model: no shell tool offered]"
         properties = tool.schema.get("properties") or {}
-        key = next((name for name in ("command", "cmd") if name in properties), "command")
+        key = next((name for name in ("command", "cmd", "commands") if name in properties), "command")
         wanted = (properties.get(key) or {}).get("type")
-        return _made(tool, {key: ["bash", "-lc", turn["shell"]] if wanted == "array" else turn["shell"]})
+        words = [turn["shell"]] if key == "commands" else ["bash", "-lc", turn["shell"]]
+        return _made(tool, {key: words if wanted == "array" else turn["shell"]})
     if "write" in turn and (tool := _find(tools, WRITE_TOOLS)):
         return _made(tool, {"file_path": turn["write"]["path"], "content": turn["write"]["content"]})
     if "write" in turn or "patch" in turn:
@@ -112,7 +120,8 @@ def _call(turn: Json, tools: list[Tool]) -> Call | str:
         return Call(tool.name, _patch(turn), tool.kind, None)
     if "mcp" in turn:
         name = f"mcp__{turn['server']}__{turn['mcp']}"
-        found = _find(tools, (name, turn["mcp"]))
+        ends = re.compile(rf"(?:^|[_.\-/:]){re.escape(turn['mcp'])}$")
+        found = next((tool for tool in tools if ends.search(tool.name)), None)
         return _made(found, turn.get("input") or {}) if found else f"[fake model: no tool {name} offered]"
     tool = _find(tools, (turn["tool"],)) or Tool(turn["tool"])
     given = turn.get("input", {})
@@ -121,8 +130,9 @@ def _call(turn: Json, tools: list[Tool]) -> Call | str:
 
 def choose(scenario: Json, api: str, body: Json, counts: dict[str, int]) -> Answer:
     """The answer to a request; `counts` (requests answered per route) is updated."""
-    results, prompt = progress(api, body)
-    answer = Answer(offered(api, body), results, prompt)
+    results, prompt = progress(EVENTS[api](body))
+    tools = {"chat": chat_tools, "gemini": gemini_tools}.get(api)
+    answer = Answer(tools(body) if tools else offered(api, body), results, prompt)
     if schema := wanted_schema(api, body):
         answer.text = json.dumps(example(schema))
         return answer
@@ -155,7 +165,22 @@ def choose(scenario: Json, api: str, body: Json, counts: dict[str, int]) -> Answ
 def route(path: str) -> str:
     """Which API a POST path belongs to; "" for none."""
     ends = {"/messages/count_tokens": "count", "/messages": "anthropic", "/responses": "responses"}
+    ends |= {"/chat/completions": "chat", ":countTokens": "count", "enerateContent": "gemini"}
     return next((api for end, api in ends.items() if path.endswith(end)), "")
+
+
+EVENTS = {
+    "anthropic": messages_events,
+    "responses": responses_events,
+    "chat": chat_events,
+    "gemini": gemini_events,
+}
+REPLIES = {
+    "anthropic": anthropic_reply,
+    "responses": responses_reply,
+    "chat": chat_reply,
+    "gemini": gemini_reply,
+}
 
 
 class _Requests(BaseHTTPRequestHandler):
@@ -190,7 +215,7 @@ class _Requests(BaseHTTPRequestHandler):
             body = {}
         api = route(path)
         if api == "count":
-            return self._json({"input_tokens": 100})
+            return self._json({"input_tokens": 100, "totalTokens": 100})
         if not api:
             return self._json({})
         answer = self.server.fake.answered(api, path, self.headers.get("User-Agent") or "", body)
@@ -199,18 +224,22 @@ class _Requests(BaseHTTPRequestHandler):
         if answer.status != 200:
             error = {"type": "api_error", "code": answer.status, "message": answer.text or "scripted error"}
             return self._json({"type": "error", "error": error}, answer.status)
-        full, events = (anthropic_reply if api == "anthropic" else responses_reply)(body, answer)
-        return self._stream(events) if body.get("stream") else self._json(full)
+        full, events = REPLIES[api](body, answer)
+        streams = body.get("stream") or path.endswith(":streamGenerateContent")
+        return self._stream(events, api) if streams else self._json(full)
 
-    def _stream(self, events: list[tuple[str, Json]]) -> None:
+    def _stream(self, events: list[tuple[str, Json]], api: str) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Connection", "close")
         self.end_headers()
         for name, data in events:
-            self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
+            named = f"event: {name}\n" if name else ""
+            self.wfile.write(f"{named}data: {json.dumps(data)}\n\n".encode())
             self.wfile.flush()
+        if api == "chat":
+            self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True
 
     def handle(self) -> None:

@@ -11,14 +11,16 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
 """A JSON object as a client sent it or as it is sent: its shape is the provider's and checked by nobody here."""
 
-REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.S)
+REMINDER = re.compile(
+    r"<(system-reminder|environment_context|session_context|hook_context|untrusted-history)>.*?</\1>", re.S
+)
 
 
 @dataclass
@@ -64,7 +66,7 @@ def texts(content: object) -> list[str]:
     return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
-def _responses_events(body: Json) -> Iterator[tuple[str, object]]:
+def responses_events(body: Json) -> Iterator[tuple[str, object]]:
     items = body.get("input") or []
     for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
         kind = str(item.get("type", ""))
@@ -78,7 +80,7 @@ def _responses_events(body: Json) -> Iterator[tuple[str, object]]:
             yield "assistant", False
 
 
-def _messages_events(body: Json) -> Iterator[tuple[str, object]]:
+def messages_events(body: Json) -> Iterator[tuple[str, object]]:
     for message in body.get("messages") or []:
         content = message.get("content")
         kinds = [part.get("type") for part in content] if isinstance(content, list) else []
@@ -90,7 +92,7 @@ def _messages_events(body: Json) -> Iterator[tuple[str, object]]:
             yield "user", "\n".join(texts(content))
 
 
-def progress(api: str, body: Json) -> tuple[int, str]:
+def progress(events: Iterable[tuple[str, object]]) -> tuple[int, str]:
     """Tool results in the turn under way, and the user texts that began it.
 
     A turn begins at the first user message after an answer that called no tool, so text that a hook adds in the middle
@@ -99,7 +101,7 @@ def progress(api: str, body: Json) -> tuple[int, str]:
     count = 0
     said: list[str] = []
     before: tuple[str, object] = ("assistant", False)
-    for event in _responses_events(body) if api == "responses" else _messages_events(body):
+    for event in events:
         kind, value = event
         if kind == "result":
             count += 1
@@ -131,8 +133,14 @@ def offered(api: str, body: Json) -> list[Tool]:
 
 def wanted_schema(api: str, body: Json) -> Json | None:
     """The JSON schema that a request wants its answer in."""
-    holder = body.get("text") if api == "responses" else body.get("output_config")
-    found = ((holder or {}).get("format") or {}).get("schema")
+    if api == "gemini":
+        config = body.get("generationConfig") or {}
+        found = config.get("responseJsonSchema") or config.get("responseSchema")
+    elif api == "chat":
+        found = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+    else:
+        holder = body.get("text") if api == "responses" else body.get("output_config")
+        found = ((holder or {}).get("format") or {}).get("schema")
     return found if isinstance(found, dict) else None
 
 
@@ -148,7 +156,7 @@ def example(schema: object) -> Any:
         if schema.get(key):
             return example(schema[key][0])
     kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) else kind
+    kind = str(kind[0] if isinstance(kind, list) else kind).lower()
     if kind == "object" or "properties" in schema:
         return {name: example(value) for name, value in (schema.get("properties") or {}).items()}
     plain: Json = {"array": [], "integer": 0, "number": 0, "boolean": False, "null": None}

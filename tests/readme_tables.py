@@ -60,7 +60,7 @@ def agents() -> str:
                 "yes" if Kind.PROMPT in wired else "no",
                 "yes" if Kind.TOOL in wired else "no",
                 "yes" if Kind.END in wired else "no",
-                f"yes, at most {agent.inject_limit} bytes" if agent.shapes else "no",
+                f"yes, at most {agent.inject_limit} bytes" if agent.printed else "no",
             )
         )
     return table(("agent", "prompts", "tool calls", "session end", "is given the handoff at start"), rows)

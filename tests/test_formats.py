@@ -28,11 +28,13 @@ from vaultd.core.project import Known, known_project
 from vaultd.core.render import is_unedited
 from vaultd.core.sanitize import line, observe, redact
 from vaultd.engine import daemon, processes
+from vaultd.engine.connecting import single_plan
 from vaultd.engine.daemon import Daemon
 from vaultd.engine.history import History
-from vaultd.engine.install import install_plan, is_wired
+from vaultd.engine.install import is_wired
 from vaultd.engine.installed import Installed, Row
 from vaultd.engine.journal import append_line
+from vaultd.engine.parts import hook_parts
 from vaultd.engine.passes import Passes
 from vaultd.engine.processes import told_process
 from vaultd.engine.revise import Revised
@@ -266,7 +268,11 @@ def test_claims_and_prepared_text_are_written_again_byte_for_byte(tmp_path: Path
         prepared = (ROOM / f"outbox/at{checkout}/@vaultd/session-start-json").read_bytes()
         text = json.loads(prepared)["hookSpecificOutput"]["additionalContext"]
         assert text.startswith("<untrusted-history>\n") and text.endswith("</untrusted-history>\n")
-        outbox.offer(checkout, "", Offer(claim, {"session-start-json": render("session-start-json", redact(text))}))
+        outbox.offer(
+            checkout,
+            "",
+            Offer(claim, {"session-start-json": render(load_agents()["codex"], "session-start-json", redact(text))}),
+        )
     made = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     assert made == {p.relative_to(ROOM): p.read_bytes() for p in (ROOM / "outbox").rglob("*") if p.is_file()}
 
@@ -556,8 +562,8 @@ def test_a_record_of_a_newer_format_is_neither_used_nor_lost(tmp_path: Path) -> 
     path.write_text(json.dumps({"vaultd-installed": 2, "changes": {"other": "form"}}), "utf-8")
     before, where, agents = path.read_bytes(), places({"HOME": str(home)}), load_agents()
     for step in (
-        lambda: install_plan(agents["codex"], where, {}),
-        lambda: uninstall_plan(agents.values(), where, {}),
+        lambda: single_plan(hook_parts(agents["codex"], where, {}), where),
+        lambda: uninstall_plan(list(agents.values()), load(None, {"HOME": str(home)})),
         lambda: Installed.of(where).add(ROWS[0]),
     ):
         with pytest.raises(RefusedError, match=r"written by a newer vaultd \(format 2.*Update vaultd"):

@@ -51,6 +51,7 @@ LONG_MODULES: dict[str, str] = {
     "config.py": "the only reader of the environment and of settings",
     "store/index.py": "the only module that may know whoosh",
     "store/watch.py": "the only module that may know watchdog",
+    "agents/model.py": "one table after another, as an agent's file has them",
     "engine/live.py": "one object that threads share",
 }
 
@@ -157,7 +158,8 @@ def test_libraries_and_effects_stay_in_their_place(path: Path) -> None:
 def test_no_agent_is_named_outside_its_file() -> None:
     ids = [p.stem for p in (PACKAGE / "agents").glob("*.toml")]
     assert len(ids) >= 2
-    words = re.compile("|".join(re.escape(i) for i in [*ids, "claude"]), re.IGNORECASE)
+    names = "claude|codex|gemini|opencode|qwen|kimi|copilot|cline|hermes|openclaw|antigravity"
+    words = re.compile(rf"""["'](?:{"|".join(map(re.escape, ids))})["']|\b(?:{names})\b""", re.IGNORECASE)
     found = [
         f"{rel(p)}:{n}: {line.strip()}"
         for p in MODULES

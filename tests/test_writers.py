@@ -50,6 +50,7 @@ WRITERS = {
     "store/inbox.py Inbox.pack": "observations that were read from done/",
     "store/inbox.py Inbox.reject": "Clean twice",
     "store/inbox.py Inbox.retry": "no bytes: what reject wrote goes back",
+    "store/outbox.py Outbox.write_map": "a folder",
     "store/outbox.py Outbox._put": "the map, claims (paths, a Clean id, numbers) and Prepared texts",
     "store/gitsetup.py _add": "fixed lines for .gitignore and .gitattributes",
     "store/builds.py Builds.begin": "an empty folder",
@@ -78,6 +79,7 @@ WRITERS = {
     "engine/lifecycle.py deliver_close": "an event of our own, raw like any other",
     "engine/passes.py Passes.take_spool": "an event as a hook wrote it",
     "cli/hook.py _claim": "a handoff's id, into inbox/tmp",
+    "cli/hook.py _is_first": "an empty file named by a session's id",
     "cli/hook.py _deliver": "an event as the agent said it",
 }
 """Every function that puts bytes or names on a disk, and what they are."""
@@ -372,7 +374,7 @@ def test_plain_text_is_seen_wherever_it_hides(kind: object, found: list[str]) ->
 # Net 3: a type checker
 
 SNIPPET = """
-from vaultd.agents import render
+from vaultd.agents import Agent, render
 from vaultd.core.event import Event
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import Clean
@@ -386,7 +388,7 @@ from vaultd.store.vault import PageFile, Vault
 
 def fine(
     vault: Vault, inbox: Inbox, outbox: Outbox, repo: Repo, page: PageFile, revision: Revision, name: SessionName,
-    known: Clean, observation: Observation, words: list[Clean], seen: Seen,
+    agent: Agent, known: Clean, observation: Observation, words: list[Clean], seen: Seen,
 ) -> None:
     vault.create("a.md", known)
     vault.rewrite("a.md", known, revision)
@@ -396,14 +398,14 @@ def fine(
     inbox.file(name, observation)
     inbox.pack(name, [observation])
     inbox.reject("1-a", known, known)
-    outbox.offer("/w", "", Offer(Claim("/a", "/b", known), {"shape": render("shape", known)}))
+    outbox.offer("/w", "", Offer(Claim("/a", "/b", known), {"shape": render(agent, "shape", known)}))
     repo.commit(["a.md"], known)
     seen.note([observation])
 
 
 def wrong(
     vault: Vault, inbox: Inbox, outbox: Outbox, repo: Repo, page: PageFile, revision: Revision, name: SessionName,
-    text: str, event: Event, known: Clean, seen: Seen,
+    agent: Agent, text: str, event: Event, known: Clean, seen: Seen,
 ) -> None:
     vault.create("a.md", text)  # refused: Argument 2 to "create" of "Vault" has incompatible type "str"
     vault.create("a.md", f"{known}")  # refused: Argument 2 to "create" of "Vault" has incompatible type "str"
@@ -419,7 +421,7 @@ def wrong(
     inbox.reject("1-a", text, known)  # refused: Argument 2 to "reject" of "Inbox" has incompatible type "str"
     inbox.reject("1-a", known, text)  # refused: Argument 3 to "reject" of "Inbox" has incompatible type "str"
     Claim("/a", "/b", text)  # refused: Argument 3 to "Claim" has incompatible type "str"
-    render("shape", text)  # refused: Argument 2 to "render" has incompatible type "str"
+    render(agent, "shape", text)  # refused: Argument 3 to "render" has incompatible type "str"
     Offer(Claim("/a", "/b", known), {"shape": b"text"})  # refused: Dict entry 0 has incompatible type "str": "bytes"
     seen.note([event])  # refused: List item 0 has incompatible type "Event"; expected "Observation"
     repo.commit(["a.md"], text)  # refused: Argument 2 to "commit" of "Repo" has incompatible type "str"

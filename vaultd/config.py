@@ -47,6 +47,9 @@ KEYS: Mapping[str, KeyInfo] = {
     ),
     "capture.ignore_paths": KeyInfo(list, [], "globs; an event about a matching file is dropped before it is stored"),
     "capture.allow_list": KeyInfo(bool, False, "record only in folders that have a `.vaultd.toml`, and below them"),
+    "handoff.claim_on_session_start": KeyInfo(
+        bool, True, "a session that starts is given the open handoff; false: it is told of it, and it stays open"
+    ),
     "sanitize.extra_patterns": KeyInfo(list, [], "regular expressions whose matches become [REDACTED] too"),
     "sanitize.allow": KeyInfo(list, [], "texts that are never redacted"),
     "daemon.watch": KeyInfo(bool, True, "see edits at once; without, a scan of the vault sees them within seconds"),
@@ -132,6 +135,7 @@ class Config:
     assistant: bool = True
     ignore_paths: tuple[str, ...] = ()
     allow_list: bool = False
+    claims: bool = True
     rules: Rules = field(default_factory=Rules)
     watch: bool = True
     autostart: bool = True
@@ -206,6 +210,7 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
         assistant=bool(values.get("capture.assistant", True)),
         ignore_paths=tuple(_at_home(pattern, where) for pattern in _texts(values, "capture.ignore_paths")),
         allow_list=bool(values.get("capture.allow_list", False)),
+        claims=bool(values.get("handoff.claim_on_session_start", True)),
         rules=Rules.compile(_texts(values, "sanitize.extra_patterns"), _texts(values, "sanitize.allow")),
         watch=bool(values.get("daemon.watch", True)),
         autostart=bool(values.get("daemon.autostart", True)),

@@ -6,37 +6,79 @@ import copy
 import json
 import shlex
 import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.recorded import an
 from tests.agents.test_jsontext import calm, commented, laid_out, plain, values
 from vaultd.agents import load_agents
+from vaultd.agents.edits import EditError
 from vaultd.agents.hookfile import added, command_line, entries, later_groups, removed, snippet
-from vaultd.agents.jsontext import JsonError, Text
+from vaultd.agents.jsontext import Text
 
 HOOK = Path("/home/dev/.local/share/vaultd/vaultd-hook")
 OTHER = {"matcher": "Bash", "hooks": [{"type": "command", "command": "notify vaultd-hook codex Stop"}]}
 CLAUDE, CODEX = an("claude-code"), an("codex")
 
 
-@pytest.mark.parametrize("agent", list(load_agents().values()), ids=lambda a: a.id)
+FILED = [agent for agent in load_agents().values() if agent.hooks is not None and not agent.hooks.template]
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "json": json.loads,
+    "jsonc": json.loads,
+    "toml": tomllib.loads,
+    "yaml": yaml.safe_load,
+}
+
+
+def started(value: Any) -> Iterator[list[str]]:
+    """The words of every command of ours in a configuration, by one look at it that knows no format."""
+    if isinstance(value, dict):
+        args = [part for part in value.values() if isinstance(part, list) and len(part) == 2]
+        for part in value.values():
+            if isinstance(part, str) and part.endswith("vaultd-hook") and args:
+                yield [part, *args[0]]
+            elif isinstance(part, str) and "vaultd-hook " in part:
+                yield shlex.split(part)
+            else:
+                yield from started(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from started(part)
+
+
+@pytest.mark.parametrize("agent", FILED, ids=lambda a: a.id)
 def test_a_fresh_file_holds_every_wired_event_and_nothing_else(agent: Any) -> None:
     text = added(agent, "", HOOK)
-    hooks = json.loads(text)["hooks"]
-    assert list(hooks) == [spec.name for spec in agent.wired]
-    for spec in agent.wired:
-        handler = {"type": "command", "command": f"{HOOK} {agent.id} {spec.name}", "timeout": spec.timeout}
-        assert hooks[spec.name] == [{"hooks": [handler]}]
-        assert 1 <= handler["timeout"] <= 15
+    value = PARSERS[agent.hooks.format](text)
+    assert list(started(value)) == [[str(HOOK), agent.id, spec.name] for spec in agent.wired]
+    assert [entry.event for entry in entries(agent, text)] == [spec.name for spec in agent.wired]
+    unit = {"s": 1, "ms": 1000}[agent.hooks.timeout_unit]
+    for entry, spec in zip(entries(agent, text), agent.wired, strict=True):
+        assert entry.timeout in (None, spec.timeout) and entry.plain
+        assert "{timeout}" not in str(agent.hooks.entry) or f"{spec.timeout * unit}" in text
     assert text == snippet(agent, HOOK) + "\n"
     assert added(agent, text, HOOK) == text
     assert removed(agent, text) is None
+
+
+def test_what_an_entry_looks_like() -> None:
+    handler = {"type": "command", "command": f"{HOOK} claude-code Stop", "timeout": 5}
+    assert json.loads(added(CLAUDE, "", HOOK))["hooks"]["Stop"] == [{"hooks": [handler]}]
+    gemini = json.loads(added(an("gemini-cli"), "", HOOK))["hooks"]["AfterAgent"]
+    assert gemini == [{"hooks": [{**handler, "command": f"{HOOK} gemini-cli AfterAgent", "timeout": 5000}]}]
+    copilot = json.loads(added(an("copilot-cli"), "", HOOK))
+    entry = {"type": "command", "bash": f"{HOOK} copilot-cli agentStop", "timeoutSec": 5}
+    assert copilot["version"] == 1 and copilot["hooks"]["agentStop"] == [entry]
+    kimi = tomllib.loads(added(an("kimi-code"), "", HOOK))["hooks"]
+    assert {"event": "Stop", "command": f"{HOOK} kimi-code Stop", "timeout": 5} in kimi
 
 
 def test_a_command_survives_the_shell_whatever_the_path() -> None:
@@ -84,10 +126,10 @@ def test_an_edit_that_went_wrong_is_not_handed_out(monkeypatch: pytest.MonkeyPat
     whole = added(CLAUDE, text, HOOK)
     append, drop = Text.append, Text.drop
     monkeypatch.setattr(Text, "append", lambda *args: append(*args).replace("opus", "sonnet"))
-    with pytest.raises(JsonError, match="what others wrote"):
+    with pytest.raises(EditError, match="what others wrote"):
         added(CLAUDE, text, HOOK)
     monkeypatch.setattr(Text, "drop", lambda *args: drop(*args).replace("notify", "nothing"))
-    with pytest.raises(JsonError, match="what others wrote"):
+    with pytest.raises(EditError, match="what others wrote"):
         removed(CLAUDE, whole)
 
 
@@ -112,7 +154,7 @@ def test_our_handler_in_a_group_of_others_goes_alone() -> None:
      '{"a": 1,}', "{", "// note\n{}"]
 )  # fmt: skip
 def test_a_file_that_cannot_be_edited_safely_is_refused(text: str) -> None:
-    with pytest.raises(JsonError):
+    with pytest.raises(EditError):
         added(CLAUDE, text, HOOK)
 
 
@@ -132,7 +174,8 @@ configs = st.builds(
 def test_in_and_out_again_leaves_any_layout_as_it_was(config: Any, data: st.DataObject, name: str, jsonc: bool) -> None:
     agent = an(name)
     if jsonc:
-        agent = replace(agent, config=replace(agent.config, format="jsonc"))
+        assert agent.hooks is not None
+        agent = replace(agent, hooks=replace(agent.hooks, format="jsonc"))
     text = laid_out(config, data.draw, commented if jsonc else plain) + data.draw(plain)
     longer = added(agent, text, HOOK)
     assert added(agent, longer, HOOK) == longer
@@ -161,6 +204,6 @@ def tidied(config: Any) -> Any:
 def test_any_text_is_edited_soundly_or_refused(text: str) -> None:
     try:
         longer = added(CODEX, text, HOOK)
-    except JsonError:
+    except EditError:
         return
     assert len(entries(CODEX, longer)) == len(CODEX.wired)

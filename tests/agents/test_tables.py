@@ -13,7 +13,7 @@ import pytest
 
 import vaultd.agents
 from tests.agents.recorded import an
-from vaultd.agents import load_agents, render
+from vaultd.agents import Agent, load_agents, render
 from vaultd.agents.tables import parse_agent
 from vaultd.core.event import Kind
 from vaultd.core.sanitize import redact
@@ -25,29 +25,86 @@ def table() -> dict[str, Any]:
     return tomllib.loads((FOLDER / "codex.toml").read_text("utf-8"))
 
 
-def test_two_agents_are_known() -> None:
-    assert list(load_agents()) == ["claude-code", "codex"]
+AGENTS = list(load_agents().values())
+WIRED = [agent.id for agent in AGENTS if agent.hooks is not None]
+PROVEN = [agent.id for agent in AGENTS if agent.hooks is not None and agent.evidence["hooks"].version]
 
 
-@pytest.mark.parametrize("agent", list(load_agents()))
+def test_every_agent_that_can_be_wired_is_known() -> None:
+    assert {agent.id for agent in AGENTS} <= {
+        *("claude-code", "codex", "cursor", "gemini-cli", "opencode", "pi", "qwen-code", "kimi-code", "copilot-cli"),
+        *("cline", "devin", "oh-my-pi", "openclaw", "command-code", "kiro-cli", "kiro-cli-v3", "grok", "zero", "zcode"),
+        *("antigravity-cli", "pool", "hermes", "crush", "swival", "claude-desktop", "vscode-copilot", "zed", "muse"),
+    }
+
+
+@pytest.mark.parametrize("agent", WIRED)
 def test_an_agent_is_wired_for_what_a_page_needs_and_never_before_a_tool_call(agent: str) -> None:
     kinds = {spec.kind for spec in an(agent).wired}
-    assert {Kind.START, Kind.PROMPT, Kind.TOOL, Kind.PRE_COMPACT, Kind.TURN_END, Kind.END} <= kinds
+    assert {Kind.TOOL} <= kinds and kinds & {Kind.START, Kind.PROMPT} and kinds & {Kind.TURN_END, Kind.END}
     assert Kind.PRE_TOOL not in kinds
 
 
-@pytest.mark.parametrize("agent", list(load_agents()))
+@pytest.mark.parametrize("agent", PROVEN)
+def test_what_was_run_is_wired_for_prompts_too(agent: str) -> None:
+    assert {Kind.PROMPT, Kind.TOOL, Kind.TURN_END} <= {spec.kind for spec in an(agent).wired}
+
+
+@pytest.mark.parametrize("agent", WIRED)
 def test_what_hooks_are_told(agent: str) -> None:
-    lines = {spec.name: spec.map_line for spec in an(agent).wired}
-    assert lines["SessionStart"] == "session-start-json start -"
-    assert lines["UserPromptSubmit"] == lines["PostToolUse"] == "- - -"
-    assert lines["Stop"] == lines["SessionEnd"] == lines["PreCompact"] == "- - drain"
+    for spec in an(agent).wired:
+        shape, moment, drain, *once = an(agent).map_line(spec).split()
+        assert (drain == "drain") == (spec.kind in (Kind.TURN_END, Kind.END, Kind.PRE_COMPACT)), spec.name
+        assert (moment == "start") == (spec.kind is Kind.START)
+        assert bool(once) == (moment in ("prompt", "tool"))
+        assert shape == "-" or moment != "-"
 
 
-@pytest.mark.parametrize("agent", list(load_agents()))
-def test_bounds(agent: str) -> None:
-    assert 1000 <= an(agent).inject_limit <= 10_000
-    assert all(1 <= spec.timeout <= (spec.timeout_max or 15) for spec in an(agent).events.values())
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
+def test_each_capability_has_its_evidence_and_none_more(agent: Agent) -> None:
+    raw = tomllib.loads((FOLDER / f"{agent.id}.toml").read_text("utf-8"))
+    told: set[str] = {name for name in ("hooks", "mcp", "instructions") if name in raw}
+    told |= {"context"} if any("shape" in spec for spec in raw.get("events", {}).values()) else set()
+    assert told == raw["evidence"].keys(), "a capability without evidence, or evidence of nothing"
+    for name, evidence in agent.evidence.items():
+        assert evidence.sources or evidence.version
+        assert bool(evidence.version) == bool(evidence.date), name
+        recorded = FOLDER.parent.parent / "tests/data/payloads" / agent.id
+        if evidence.version and name in ("hooks", "context"):
+            assert len(list(recorded.glob("*.json"))) > 5, "what was seen was recorded"
+
+
+def test_what_is_told_of_a_capability_without_evidence_is_off() -> None:
+    for name in ("hooks", "mcp", "instructions"):
+        told = table()
+        del told["evidence"][name]
+        assert getattr(parse_agent(told), name) is None and getattr(an("codex"), name) is not None
+    told = table()
+    del told["evidence"]["context"]
+    assert not parse_agent(told).printed and an("codex").printed
+
+
+def test_a_file_copied_from_another_without_sources_of_its_own_is_found() -> None:
+    told = table()
+    told["evidence"]["hooks"] = {}
+    with pytest.raises(ValueError, match="neither a version and date nor a source"):
+        parse_agent(told)
+    seen: dict[tuple[str, ...], str] = {}
+    for agent in AGENTS:
+        for name, evidence in agent.evidence.items():
+            if evidence.sources:
+                other = seen.setdefault((name, *evidence.sources), agent.id)
+                assert other == agent.id or {other, agent.id} <= SAME_PAGES, f"{agent.id} cites what {other} does"
+
+
+SAME_PAGES = {"kiro-cli", "kiro-cli-v3"}
+"""Agents that one page tells about."""
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
+def test_bounds(agent: Agent) -> None:
+    assert 1000 <= agent.inject_limit <= 64_000
+    assert all(1 <= spec.timeout <= (spec.timeout_max or 15) for spec in agent.events.values())
 
 
 def test_a_clamped_event_asks_for_no_more_than_it_gets() -> None:
@@ -58,12 +115,11 @@ def test_a_clamped_event_asks_for_no_more_than_it_gets() -> None:
 
 
 def test_the_output_of_a_session_start_is_one_line_of_json() -> None:
-    printed = render("session-start-json", redact('Überblick "x"\nzwei'))
+    printed = render(an("codex"), "session-start-json", redact('Überblick "x"\nzwei'))
     assert printed.endswith(b"\n") and printed.count(b"\n") == 1
     assert json.loads(printed) == {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": 'Überblick "x"\nzwei'}
     }
-    assert {shape for agent in load_agents().values() for shape in agent.shapes} == {"session-start-json"}
 
 
 def break_id(t: dict[str, Any]) -> None:
@@ -111,7 +167,7 @@ def break_trust(t: dict[str, Any]) -> None:
 
 
 def break_unit(t: dict[str, Any]) -> None:
-    t["config"]["timeout_unit"] = "minutes"
+    t["hooks"]["timeout_unit"] = "minutes"
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_wrong_settings_are_reported_all_at_once(scratch: Scratch) -> None:
     for brake in (["status"], ["doctor"]):
         done = scratch.run(*brake)
         assert done.returncode == 7 and "capture.nonsense" in done.stdout
-    for brake in (["pause"], ["resume"], ["down"], ["uninstall", "--apply"]):
+    for brake in (["pause"], ["resume-capture"], ["down"], ["uninstall", "--apply"]):
         assert scratch.run(*brake).returncode == 0
 
 
@@ -246,7 +246,7 @@ def test_pause_writes_nothing(scratch: Scratch) -> None:
     assert stores.inbox.pending() == []
     status = scratch.run("status")
     assert status.returncode == 7 and "vaultd resume" in status.stdout
-    scratch.run("resume", check=True)
+    scratch.run("resume-capture", check=True)
     scratch.hook("claude-code", "UserPromptSubmit", {"session_id": "s", "cwd": str(cwd), "prompt": "x"}, cwd)
     assert len(stores.inbox.pending()) == 1
 
@@ -413,7 +413,7 @@ def test_the_spool_keeps_vaults_apart_and_pause_holds_there(scratch: Scratch) ->
     scratch.vault.rename(away)
     scratch.hook("claude-code", "UserPromptSubmit", prompt, cwd)
     away.rename(scratch.vault)
-    scratch.run("resume", check=True)
+    scratch.run("resume-capture", check=True)
     assert len(list(spool.iterdir())) == 1
     scratch.vault.rename(away)
     scratch.hook("claude-code", "UserPromptSubmit", prompt, cwd)

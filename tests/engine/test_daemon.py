@@ -82,7 +82,7 @@ def gone(process: Process) -> bool:
 
 def test_up_and_down(scratch: Scratch) -> None:
     first = scratch.run("up")
-    assert first.returncode == 0 and "Made a vault" in first.stdout and "install-hooks" in first.stdout
+    assert first.returncode == 0 and "Made a vault" in first.stdout and "vaultd connect" in first.stdout
     process = daemon(scratch)
     assert alive(process) and str(process.pid) in first.stdout
     assert "ran already" in scratch.run("up").stdout

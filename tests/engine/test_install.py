@@ -15,16 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agents.recorded import an
 from tests.agents.test_hookfile import configs
 from tests.agents.test_jsontext import calm, laid_out, plain
-from vaultd.agents import Agent, load_agents
-from vaultd.config import Places, places
-from vaultd.engine.install import apply, hook_is_current, install_plan, is_wired, refresh_hook, wired_agents
+from vaultd.agents import Agent
+from vaultd.config import Config, Places, load, places
+from vaultd.engine.connecting import single_plan
+from vaultd.engine.foreign import Plan, apply
+from vaultd.engine.install import hook_is_current, is_wired, refresh_hook, wired_agents
+from vaultd.engine.parts import hook_parts
 from vaultd.engine.uninstall import uninstall_plan
 from vaultd.errors import ConflictError, RefusedError
 
 NOW = datetime(2026, 11, 29, 21, 0, tzinfo=timezone(timedelta(hours=1)))
-AGENTS = list(load_agents().values())
+AGENTS = [an("claude-code"), an("codex")]
 BY_ID = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
 SCRIPT = b"#!/bin/sh\nexit 0\n"
 
@@ -36,7 +40,16 @@ def home(tmp_path: Path) -> Places:
 
 
 def file_of(agent: Agent, where: Places) -> Path:
-    return where.home / agent.config.folder / agent.config.file
+    assert agent.hooks is not None
+    return where.home / agent.home.folder / agent.hooks.file
+
+
+def settings(where: Places) -> Config:
+    return load(None, {"HOME": str(where.home)})
+
+
+def install_plan(agent: Agent, where: Places, environ: dict[str, str]) -> Plan:
+    return single_plan(hook_parts(agent, where, environ), where)
 
 
 def put(path: Path, data: bytes, mode: int = 0o600) -> Path:
@@ -66,7 +79,7 @@ def install(agent: Agent, where: Places, now: datetime = NOW) -> list[str]:
 
 
 def uninstall(where: Places, *agents: Agent, everything: bool = True) -> list[str]:
-    plan = uninstall_plan(agents or AGENTS, where, {}, everything=everything)
+    plan = uninstall_plan(agents or AGENTS, settings(where), everything=everything)
     return apply(plan, where, NOW)
 
 
@@ -95,7 +108,7 @@ def test_it_is_the_plan_that_is_carried_out_and_twice_is_once(agent: Agent, tmp_
     assert backup.read_bytes() == b'{\n    "model": "x"\n}\n'
     after = tree(where.home)
     again = install_plan(agent, where, {})
-    assert again.empty and "wired already" in again.notes[0]
+    assert again.empty and "are wired already" in again.notes[0]
     assert apply(again, where, NOW) == []
     assert tree(where.home) == after
     assert wired_agents(AGENTS, where, {}) == [agent.id]
@@ -104,7 +117,7 @@ def test_it_is_the_plan_that_is_carried_out_and_twice_is_once(agent: Agent, tmp_
 @BY_ID
 def test_a_folder_and_file_that_were_not_there_are_gone_again(agent: Agent, tmp_path: Path) -> None:
     where = home(tmp_path)
-    assert any("has not been used here yet" in note for note in install_plan(agent, where, {}).notes)
+    assert any("is made." in note for note in install_plan(agent, where, {}).notes)
     install(agent, where)
     assert file_of(agent, where).is_file() and where.hook.is_file()
     uninstall(where)
@@ -130,7 +143,7 @@ def test_a_persons_settings_and_waiting_events_stay_and_are_named(tmp_path: Path
     where = home(tmp_path)
     put(where.settings, b"[capture]\n")
     put(where.spool / "1-a", b"vaultd-event 1\n\n{}")
-    plan = uninstall_plan(AGENTS, where, {})
+    plan = uninstall_plan(AGENTS, settings(where))
     apply(plan, where, NOW)
     assert where.settings.exists() and (where.spool / "1-a").exists()
     assert str(where.settings) in plan.notes[0] and plan.notes[1].startswith("1 events wait")
@@ -288,12 +301,12 @@ def test_a_file_that_changed_since_the_plan_is_left(agent: Agent, tmp_path: Path
 @BY_ID
 def test_a_variable_moves_the_folder_and_uninstall_still_finds_it(agent: Agent, tmp_path: Path) -> None:
     where, elsewhere = home(tmp_path), tmp_path / "else where"
-    environ = {agent.config.folder_env: str(elsewhere)}
-    blank = {agent.config.folder_env: "  "}
+    environ = {agent.home.env: str(elsewhere)}
+    blank = {agent.home.env: "  "}
     assert install_plan(agent, where, blank).changes[0].path == file_of(agent, where)
     refresh_hook(SCRIPT, where)
     apply(install_plan(agent, where, environ), where, NOW)
-    assert (elsewhere / agent.config.file).is_file()
+    assert (elsewhere / file_of(agent, where).name).is_file()
     uninstall(where)
     assert not elsewhere.exists()
 
@@ -310,7 +323,7 @@ def test_two_copies_in_one_second_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_trust_is_told_of_and_never_written(tmp_path: Path) -> None:
-    where, agent = home(tmp_path), load_agents()["codex"]
+    where, agent = home(tmp_path), an("codex")
     config = put(where.home / ".codex/config.toml", b"[hooks.state]\n")
     plan = install_plan(agent, where, {})
     assert any("/hooks" in note for note in plan.notes)
@@ -320,7 +333,7 @@ def test_trust_is_told_of_and_never_written(tmp_path: Path) -> None:
     value = json.loads(path.read_bytes())
     value["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "other"}]})
     path.write_text(json.dumps(value))
-    assert any("ask again" in note for note in uninstall_plan(AGENTS, where, {}).notes)
+    assert any("ask again" in note for note in uninstall_plan(AGENTS, settings(where)).notes)
 
 
 def test_the_hook_is_refreshed_only_when_it_is_not_current(tmp_path: Path) -> None:

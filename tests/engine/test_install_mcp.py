@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.scratch import Scratch
-from vaultd.agents import load_agents
-from vaultd.engine.foreign import mcp_path
+from vaultd.agents import Agent, load_agents
+from vaultd.config import Places
+from vaultd.engine.foreign import agent_path
 
 CLIENTS = ("claude-code", "codex")
 FILES = {"claude-code": ".claude.json", "codex": ".codex/config.toml"}
@@ -30,6 +31,11 @@ def furnish(scratch: Scratch, client: str) -> bytes:
     path.write_text(BEFORE[client])
     path.chmod(0o600)
     return path.read_bytes()
+
+
+def mcp_path(agent: Agent, places: Places, environ: dict[str, str]) -> Path:
+    assert agent.mcp is not None
+    return agent_path(agent, places, environ, agent.mcp.file, agent.mcp.folder)
 
 
 def install(scratch: Scratch, client: str, *more: str) -> str:
@@ -123,7 +129,7 @@ def test_an_entry_whose_program_is_gone_is_told(scratch: Scratch, client: str) -
     command = scratch.config.command
     path.write_text(path.read_text().replace(json.dumps(command), json.dumps("/gone/bin/vaultd")))
     problems = scratch.json("status", "--json")["problems"]
-    assert [text for text in problems if "/gone/bin/vaultd" in text and f"--client {client} --apply" in text]
+    assert [text for text in problems if "/gone/bin/vaultd" in text and f"vaultd connect {client}" in text]
     assert "/gone/bin/vaultd" in scratch.run("doctor").stdout
     install(scratch, client, "--apply")
     assert not [text for text in scratch.json("status", "--json")["problems"] if "/gone/bin/vaultd" in text]

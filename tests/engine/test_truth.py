@@ -56,7 +56,7 @@ def test_entries_are_gone_from_the_configuration(wired: Scratch) -> None:
     settings = json.loads(path.read_text())
     del settings["hooks"]["PostToolUse"], settings["hooks"]["Stop"]
     path.write_text(json.dumps(settings))
-    assert any("PostToolUse" in p and "install-hooks --agent claude-code --apply" in p for p in problems(wired))
+    assert any("PostToolUse" in p and "vaultd connect claude-code" in p for p in problems(wired))
 
 
 def test_the_vault_was_moved(wired: Scratch) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from tests.agents.recorded import DATA
-from tests.engine.test_install import SCRIPT, file_of, home, put
+from tests.engine.test_install import SCRIPT, file_of, home, install_plan, put
 from vaultd.agents import Agent, load_agents
 from vaultd.config import Places
-from vaultd.engine.install import apply, install_plan, refresh_hook
-from vaultd.engine.wiring import Problem, check, is_wired
+from vaultd.engine.foreign import apply
+from vaultd.engine.install import is_wired, refresh_hook
+from vaultd.engine.wiring import Problem, check
 
 NOW = datetime(2026, 11, 29, 21, 0, tzinfo=timezone(timedelta(hours=1)))
 CLAUDE, CODEX = load_agents()["claude-code"], load_agents()["codex"]
@@ -45,7 +46,7 @@ def trust(agent: Agent, where: Places, more: str = "") -> Path:
         label = "".join(f"_{c.lower()}" if c.isupper() else c for c in entry.event).strip("_")
         text += f'[hooks.state."{path}:{label}:{entry.group}:{entry.handler}"]\n'
         text += f'trusted_hash = "{_hash(agent, entry, label)}"\n{more}'
-    return put(where.home / agent.config.folder / agent.trust.file, text.encode())
+    return put(where.home / agent.home.folder / agent.trust.file, text.encode())
 
 
 def heard(agent: Agent, ago: timedelta, **counts: int) -> dict[str, dict[str, Any]]:
@@ -62,7 +63,7 @@ def problems(
 def transcript(agent: Agent, where: Places, at: datetime) -> Path:
     name = {"claude-code": "projects/-w-app/s1.jsonl", "codex": "sessions/2026/11/29/rollout-x.jsonl"}[agent.id]
     source = DATA / "transcripts" / agent.id / "session.jsonl"
-    path = put(where.home / agent.config.folder / name, source.read_bytes())
+    path = put(where.home / agent.home.folder / name, source.read_bytes())
     os.utime(path, (at.timestamp(), at.timestamp()))
     return path
 
@@ -101,9 +102,7 @@ def test_hooks_that_start_another_program_are_told(agent: Agent, tmp_path: Path)
     path.write_text(path.read_text().replace(str(where.hook), "/old/vaultd-hook"))
     os.utime(path, (at, at))
     (found,) = [p for p in problems(agent, where) if "/old/" in p.text]
-    assert found == Problem(
-        "the hook /old/vaultd-hook is missing", f"Run `vaultd install-hooks --agent {agent.id} --apply`."
-    )
+    assert found == Problem("the hook /old/vaultd-hook is missing", f"Run `vaultd connect {agent.id}`.")
 
 
 @BY_ID
@@ -115,7 +114,7 @@ def test_entries_that_are_gone_are_told_one_by_one(agent: Agent, tmp_path: Path)
     path.write_text(json.dumps(value))
     (found,) = problems(agent, where)
     assert found.text == f"{path} lacks the hooks for Stop, SessionEnd"
-    assert found.mend == f"Run `vaultd install-hooks --agent {agent.id} --apply`."
+    assert found.mend == f"Run `vaultd connect {agent.id}`."
     path.write_text("{}")
     (found,) = problems(agent, where)
     assert found.text == f"its hooks are gone from {path}"
@@ -187,7 +186,7 @@ def test_a_transcript_that_grows_while_no_event_comes_is_told(agent: Agent, tmp_
     path = transcript(agent, where, NOW)
     (found,) = problems(agent, where, heard(agent, timedelta(hours=1)))
     assert found.text == (f"a transcript grew 2026-11-29 21:00:00 but the last event came 2026-11-29 20:00:00 ({path})")
-    assert f"vaultd install-hooks --agent {agent.id} --apply" in found.mend
+    assert f"vaultd connect {agent.id}" in found.mend
     (never,) = problems(agent, where, {})
     assert "no event ever came" in never.text
 

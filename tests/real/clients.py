@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fake_model import FakeModel
+from tests.real.programs import Program, written
 from tests.real.terminal import Terminal
 from tests.real.work import FILES
 from tests.waiting import until
@@ -91,6 +92,7 @@ class Room:
     model: FakeModel
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
+    extra: dict[str, str] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -140,7 +142,15 @@ class Room:
             "ANTHROPIC_API_KEY": "fake-key",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "FAKE_KEY": "k",
+            **self.extra,
         }
+
+    def prepare(self, program: Program, binary: Path) -> None:
+        """Write a program's configuration, and run what it wants to be run once."""
+        written(program.files, self.home, self.model.url)
+        self.extra |= {name: value.replace("{url}", self.model.url) for name, value in program.environ.items()}
+        if program.setup:
+            self.run([binary, *(word.replace("{url}", self.model.url) for word in program.setup)])
 
     def start(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
         """Start a command in the checkout, its output kept in a file of the room."""

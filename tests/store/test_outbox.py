@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agents.recorded import an
 from tests.scratch import Scratch, git
 from vaultd.agents import render
 from vaultd.core.prepared import Prepared
@@ -21,7 +22,7 @@ SHAPE = "session-start-json"
 
 def offer(name: str, text: str = "hello") -> Offer:
     claim = Claim(f"/v/open/{name}.md", f"/v/accepted/{name}.md", line("native-1", 100))
-    return Offer(claim, {SHAPE: render(SHAPE, redact(text))})
+    return Offer(claim, {SHAPE: render(an("codex"), SHAPE, redact(text))})
 
 
 def files(outbox: Outbox) -> dict[str, bytes]:
@@ -54,7 +55,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_an_offer_is_a_claim_of_five_lines_and_the_text_of_each_shape(outbox: Outbox) -> None:
     claim = Claim("/v/open/a.md", "/v/accepted/a.md", line("native\n1", 100), "12 345 boot", 1795982852)
-    outbox.offer("/w/p", "", Offer(claim, {SHAPE: render(SHAPE, redact("héllo"))}))
+    outbox.offer("/w/p", "", Offer(claim, {SHAPE: render(an("codex"), SHAPE, redact("héllo"))}))
     assert files(outbox) == {
         "w/p/@vaultd/claim": b"/v/open/a.md\n/v/accepted/a.md\nnative 1\n12 345 boot\n1795982852\n",
         f"w/p/@vaultd/{SHAPE}": '{"hookSpecificOutput": {"hookEventName": "SessionStart", '

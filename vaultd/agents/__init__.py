@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from vaultd.agents.model import Agent, EventSpec
-from vaultd.agents.normalise import Rejected, complete, normalise, reads_transcript
+from vaultd.agents.normalise import Rejected, complete, normalise, reads_transcript, transcript_pattern
 from vaultd.agents.shapes import render
 from vaultd.agents.tables import parse_agent
 
@@ -29,6 +29,7 @@ __all__ = [
     "reads_transcript",
     "recorded_session",
     "render",
+    "transcript_pattern",
 ]
 
 

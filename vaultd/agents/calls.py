@@ -14,13 +14,14 @@ from typing import Any
 
 from vaultd.agents import commands
 from vaultd.agents.model import Agent, EventSpec, ToolSpec
-from vaultd.agents.payload import lookup, text
+from vaultd.agents.payload import first_text, lookup, text
 from vaultd.agents.transcripts import Outcome
 from vaultd.core.event import FileTouch, ToolCall
 
 __all__ = ["batch_call", "completed", "tool_call"]
 
 _MESSAGE = 400  # characters of a message's first line
+_REFUSED = "refused: "
 
 
 def tool_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolCall | None:
@@ -34,12 +35,16 @@ def tool_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolC
         call = ToolCall(name, "edit", call_id, commands.patch_files(command))
     else:
         call = ToolCall(name, tool.family, call_id, _files(tool, fields), commands.without_bodies(command))
-    if spec.outcome == "failed":
-        return _failed(agent, call, text(lookup(fields, agent.call.error)))
+    output = "\n".join(part for part in (text(lookup(fields, path)) for path in tool.output) if part)
+    message = first_text(fields, agent.call.error)
+    if spec.outcome == "failed" or (message and spec.outcome in ("ok", "open")):
+        return _failed(agent, call, message, output)
     if spec.outcome not in ("ok", "open"):
         return call
-    output = "\n".join(part for part in (text(lookup(fields, path)) for path in tool.output) if part)
-    return _settled(call, output, *_outcome(tool, spec, fields))
+    code, ok = _outcome(tool, spec, fields)
+    if ok is False and call.family != "shell":
+        return replace(call, exit_code=code, ok=ok, error=_first(output))
+    return _settled(call, output, code, ok)
 
 
 def batch_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolCall | None:
@@ -51,7 +56,8 @@ def batch_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> Tool
     items = lookup(fields, spec.batch)
     found: list[ToolCall] = []
     for item in items if isinstance(items, list) else []:
-        message = _verdict(agent, text(lookup(item, agent.call.response))) if isinstance(item, Mapping) else ""
+        told = "\n".join(text(lookup(item, path)) for path in agent.call.response)
+        message = _verdict(agent, told) if isinstance(item, Mapping) else ""
         call = tool_call(agent, replace(spec, outcome=""), item) if message else None
         if call is not None:
             found.append(replace(call, ok=False, error=message))
@@ -85,11 +91,17 @@ def _settled(call: ToolCall, output: str, exit_code: int | None, ok: bool | None
     return replace(call, exit_code=exit_code, ok=ok, output=shown if tells else "")
 
 
-def _failed(agent: Agent, call: ToolCall, message: str) -> ToolCall:
-    """A call whose own event says that it failed."""
-    found = agent.errors.exit_code.match(message) if agent.errors.exit_code else None
+def _failed(agent: Agent, call: ToolCall, message: str, output: str) -> ToolCall:
+    """A call whose own event says that it failed; what it printed may stand in the message or apart."""
+    found = agent.errors.exit_code.search(message) if agent.errors.exit_code else None
+    refused = _verdict(agent, message)
+    if refused.startswith(_REFUSED):
+        return replace(call, ok=False, error=refused)
     if call.family == "shell":
-        return _settled(call, message[found.end() :] if found else message, _number(found[1]) if found else None, False)
+        told = (message[: found.start()] + message[found.end() :]).strip("\n") if found else message
+        inner = agent.errors.output.search(message) if agent.errors.output else None
+        told = inner[1] if inner else told if told.strip() else output
+        return _settled(call, told, _number(found[1]) if found else None, False)
     for pattern in agent.errors.failed:
         if (inner := pattern.match(message)) is not None:
             message = " ".join(group for group in inner.groups() if group)
@@ -104,6 +116,8 @@ def _outcome(tool: ToolSpec, spec: EventSpec, fields: Mapping[str, Any]) -> tupl
         found = pattern.search(text(lookup(fields, path)))
         if found is not None and (code := _number(found[1])) is not None:
             return code, code == 0
+        if tool.code_always:
+            return None, None
     if tool.failed_when and isinstance(flag := lookup(fields, tool.failed_when), bool):
         return None, not flag
     if spec.outcome == "open" or any(lookup(fields, path) for path in tool.open_when):
@@ -113,7 +127,7 @@ def _outcome(tool: ToolSpec, spec: EventSpec, fields: Mapping[str, Any]) -> tupl
 
 def _verdict(agent: Agent, response: str) -> str:
     """What a batch's answer says about a call that was refused or malformed; "" for any other answer."""
-    for patterns, word in ((agent.errors.refused, "refused: "), (agent.errors.failed, "")):
+    for patterns, word in ((agent.errors.refused, _REFUSED), (agent.errors.failed, "")):
         for pattern in patterns:
             if (found := pattern.match(response)) is not None:
                 return word + _first(" ".join(group for group in found.groups() if group) or response)
@@ -127,7 +141,9 @@ def _files(tool: ToolSpec, fields: Mapping[str, Any]) -> tuple[FileTouch, ...]:
     action = tool.action
     if tool.created is not None and lookup(fields, tool.created[0]) == tool.created[1]:
         action = "create"
-    return tuple(FileTouch(path, action) for path in (text(lookup(fields, where)) for where in tool.files) if path)
+    found = [lookup(fields, where) for where in tool.files]
+    named = [path for value in found for path in (value if isinstance(value, list) else [value])]
+    return tuple(FileTouch(path, action) for path in map(text, named) if path)
 
 
 def _first(message: str) -> str:

@@ -1,35 +1,36 @@
 """vaultd's entries in an agent's configuration file: what they are, how they get in and out. Pure, text to text.
 
-Style `matcher-groups`: the map of events leads from an event's name to a list of groups, each with a list `hooks` of
-handlers `{type, command, timeout}`. Every byte that is not ours stays; each result is read back and compared with what
-it should mean, and refused (JsonError) when it differs.
+An agent's file says how an entry looks and into which list it goes. An entry of the list is a *group*: it is the
+handler itself, or holds a list of handlers, of which ours is one. A handler that starts our hook program for this agent
+is ours.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaultd.agents.jsontext import JsonError, Node, Text
-from vaultd.agents.model import UNITS, Agent, EventSpec
+from vaultd.agents import edits
+from vaultd.agents.edits import EditError
+from vaultd.agents.model import UNITS, Agent, EventSpec, HookFile
 
 __all__ = ["HOOK_NAME", "Entry", "added", "command_line", "entries", "later_groups", "removed", "snippet"]
 
 HOOK_NAME = "vaultd-hook"
 """Name of the hook program: a command that starts it, for a known agent, is ours."""
 
-_GROUP_KEYS = frozenset({"hooks", "matcher"})
+_GROUP_KEYS = frozenset({"matcher"})  # what a person may have set on a group of ours
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One of our handlers: for which event, what it starts, and its place among the event's groups and handlers.
 
-    `timeout` is in seconds. `plain` means that nothing was added to it since it was written.
+    `timeout` is in seconds. `plain` means that nothing was added to it since it was written. `list` is the path of the
+    list that its group is in, `text` the path of the command in the handler.
     """
 
     event: str
@@ -39,6 +40,8 @@ class Entry:
     group: int
     handler: int
     plain: bool
+    list: tuple[str, ...]
+    text: tuple[str, ...]
 
 
 def command_line(agent: Agent, hook: Path, event: str) -> str:
@@ -47,17 +50,16 @@ def command_line(agent: Agent, hook: Path, event: str) -> str:
 
 
 def entries(agent: Agent, text: str) -> tuple[Entry, ...]:
-    """Our handlers in a configuration text, in its order. JsonError when it cannot be read."""
+    """Our handlers in a configuration text, in its order. EditError when it cannot be read."""
+    hooks = _hooks(agent)
+    value = edits.read(hooks.format, text)
     found: list[Entry] = []
-    for event, groups in _events(agent, _read(agent, text)).items():
+    for path, event in _lists(hooks, value):
+        groups = edits.at(value, path)
         for g, group in enumerate(groups if isinstance(groups, list) else ()):
-            for h, handler in enumerate(_handlers(group)):
-                program = _program(agent, handler)
-                if program:
-                    timeout = handler.get("timeout")
-                    seconds = timeout / UNITS[agent.config.timeout_unit] if isinstance(timeout, int | float) else None
-                    plain = set(group) == {"hooks"} and set(handler) == {"type", "command", "timeout"}
-                    found.append(Entry(event, handler["command"], program, seconds, g, h, plain))
+            inner = _inner(hooks.entry, group)
+            for h, handler in enumerate(group[inner] if inner else [group]):
+                found += _ours(agent, handler, path, event, group=g, at=h, inner=inner, whole=group)
     return tuple(found)
 
 
@@ -65,197 +67,200 @@ def added(agent: Agent, text: str, hook: Path) -> str:
     """The text with an entry for every wired event; as it was when it has them all. "" stands for no file.
 
     An entry of ours that starts another path is mended in place; one for an event that is no longer wired goes, as does
-    a second one for the same event. JsonError when the text cannot be edited safely.
+    a second one for the same event. EditError when the text cannot be edited safely.
     """
-    text = text if text.strip(" \t\r\n\ufeff") else "{}\n"
+    hooks = _hooks(agent)
     wanted = {spec.name: command_line(agent, hook, spec.name) for spec in agent.wired}
     result = _without(agent, text, lambda entry, seen: entry.event not in wanted or entry.event in seen)
+    result = with_constants(hooks.format, result, hooks.constants)
     for spec in agent.wired:
         found = [entry for entry in entries(agent, result) if entry.event == spec.name]
-        if not found:
-            result = _appended(agent, result, spec, wanted[spec.name])
-        elif found[0].command != wanted[spec.name]:
-            document = _document(agent, result)
-            result = document.replace(_handler_node(agent, document, found[0], "command"), wanted[spec.name])
-    _compare(agent, text, result)
+        if found and found[0].command != wanted[spec.name]:
+            result = _mended(agent, result, found[0], spec, hook)
+        elif not found:
+            result = edits.append(hooks.format, result, _list_of(hooks, spec.name), _group(agent, spec, hook))
     if {e.event: e.command for e in entries(agent, result)} != wanted:
-        raise JsonError("the result would not hold the right entries")
+        raise EditError("the result would not hold the right entries")
     return result
 
 
 def removed(agent: Agent, text: str) -> str | None:
     """The text without our entries and without containers that are empty then; None when nothing is left in it."""
+    hooks = _hooks(agent)
     if not entries(agent, text):
         return text
     result = _without(agent, text, lambda entry, seen: True)
-    _compare(agent, text, result)
-    document = _document(agent, result)
-    return None if document.root.value == {} and not result.strip("{} \t\r\n\ufeff") else result
+    return None if only_constants(hooks.format, result, hooks.constants) else result
 
 
 def later_groups(agent: Agent, text: str) -> tuple[str, ...]:
     """Events in which groups of others stand after ours: their numbers change when ours go."""
-    ours: dict[str, int] = {}
+    value = edits.read(_hooks(agent).format, text)
+    ours: dict[str, Entry] = {}
     for entry in entries(agent, text):
-        ours.setdefault(entry.event, entry.group)
-    events = _events(agent, _read(agent, text))
-    return tuple(event for event, group in ours.items() if len(events[event]) > group + 1)
+        ours.setdefault(entry.event, entry)
+    return tuple(e.event for e in ours.values() if len(edits.at(value, e.list)) > e.group + 1)
 
 
 def snippet(agent: Agent, hook: Path) -> str:
-    """The entries as JSON, to be pasted by hand."""
-    events = {spec.name: [_group(agent, spec, command_line(agent, hook, spec.name))] for spec in agent.wired}
-    value: Any = events
-    for key in reversed(agent.config.path):
-        value = {key: value}
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """The entries as text, to be pasted by hand."""
+    return added(agent, "", hook).rstrip("\n")
 
 
-def _appended(agent: Agent, text: str, spec: EventSpec, command: str) -> str:
-    """The text with a new group at the end of an event's list; containers that are missing are made."""
-    document = _document(agent, text)
-    group = _group(agent, spec, command)
-    node, keys = document.root, [*agent.config.path, spec.name]
-    for depth, key in enumerate(keys):
-        if not isinstance(node.value, dict):
-            raise JsonError(f"{'.'.join(keys[:depth]) or 'the top level'} is not an object")
-        child = node.member(key)
-        if child is None:
-            value: Any = [group]
-            for inner in reversed(keys[depth + 1 :]):
-                value = {inner: value}
-            return document.append(node, key, value)
-        node = child
-    if not isinstance(node.value, list):
-        raise JsonError(f"{'.'.join(keys)} is not a list")
-    return document.append(node, "", group)
+def with_constants(kind: str, text: str, constants: Mapping[str, Any]) -> str:
+    """The text with these values where there are none."""
+    value = edits.read(kind, text)
+    for path, constant in _leaves(constants):
+        if edits.at(value, path) is None:
+            text = edits.put(kind, text, path, constant)
+    return text
 
 
-def _group(agent: Agent, spec: EventSpec, command: str) -> dict[str, Any]:
-    """One group with our one handler."""
-    timeout = spec.timeout * UNITS[agent.config.timeout_unit]
-    return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+def only_constants(kind: str, text: str, constants: Mapping[str, Any]) -> bool:
+    """Whether a text says nothing but these values, and holds no comment either."""
+    for path, constant in _leaves(constants):
+        if edits.at(edits.read(kind, text), path) == constant:
+            text = edits.drop(kind, text, path)
+    return edits.read(kind, text) == {} and not text.strip("{} \t\r\n\ufeff")
 
 
-def _without(agent: Agent, text: str, goes: Any) -> str:
+def _hooks(agent: Agent) -> HookFile:
+    """The agent's hook file, which it has."""
+    if agent.hooks is None or agent.hooks.template:
+        raise EditError(f"{agent.title} has no file for entries")
+    return agent.hooks
+
+
+def _lists(hooks: HookFile, value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Path and event of each list that may hold entries of ours; the event is "" where the list is for all."""
+    if hooks.path[-1] != "{event}":
+        yield hooks.path, ""
+        return
+    events = edits.at(value, hooks.path[:-1])
+    for event in events if isinstance(events, Mapping) else ():
+        yield (*hooks.path[:-1], str(event)), str(event)
+
+
+def _list_of(hooks: HookFile, event: str) -> tuple[str, ...]:
+    return tuple(event if part == "{event}" else part for part in hooks.path)
+
+
+def _inner(form: Mapping[str, Any], group: Any) -> str:
+    """The key under which a group holds its handlers; "" when it is one itself."""
+    for key, value in form.items():
+        if isinstance(value, list) and isinstance(group, Mapping) and isinstance(group.get(key), list):
+            return key
+    return ""
+
+
+def _ours(
+    agent: Agent, handler: Any, path: tuple[str, ...], event: str, *, group: int, at: int, inner: str, whole: Any
+) -> Iterator[Entry]:
+    """A handler as an entry, when it is ours."""
+    found = _started(agent, handler, ())
+    if found is None:
+        return
+    program, named, command, where = found
+    form = _form(agent, event or named)
+    plain_form = form[inner][0] if inner and isinstance(form.get(inner), list) else form
+    plain = set(handler) == set(plain_form) and (not inner or set(whole) == set(form))
+    unit = UNITS[_hooks(agent).timeout_unit]
+    seconds = next((value for key, value in handler.items() if plain_form.get(key) == "{timeout}"), None)
+    timeout = seconds / unit if isinstance(seconds, int | float) else None
+    yield Entry(event or named, command, program, timeout, group, at, plain, path, where)
+
+
+def _started(agent: Agent, handler: Any, path: tuple[str, ...]) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """Program, event, command and where that stands, of a handler that starts our hook; None for another's."""
+    for key, value in handler.items() if isinstance(handler, Mapping) else ():
+        if isinstance(value, Mapping) and (inside := _started(agent, value, (*path, key))) is not None:
+            return inside
+        if not isinstance(value, str) or HOOK_NAME not in value or len(value) > 4096:
+            continue
+        lists = [
+            other for other in handler.values() if isinstance(other, list) and all(isinstance(w, str) for w in other)
+        ]
+        apart = bool(lists) and value.endswith(HOOK_NAME)
+        try:
+            words = [value, *lists[0]] if apart else shlex.split(value)
+        except ValueError:
+            continue
+        if len(words) == 3 and words[0].rpartition("/")[2] == HOOK_NAME and words[1] == agent.id:
+            return words[0], words[2], shlex.join(words) if apart else value, (*path, key)
+    return None
+
+
+def _form(agent: Agent, event: str) -> Mapping[str, Any]:
+    """How an event's entry looks."""
+    spec = agent.events.get(event)
+    return spec.entry if spec is not None and spec.entry is not None else _hooks(agent).entry
+
+
+def _group(agent: Agent, spec: EventSpec, hook: Path) -> Any:
+    """The entry of one event."""
+    values = {
+        "{command}": command_line(agent, hook, spec.name),
+        "{hook}": str(hook),
+        "{args}": [agent.id, spec.name],
+        "{timeout}": spec.timeout * UNITS[_hooks(agent).timeout_unit],
+    }
+
+    def filled(form: Any) -> Any:
+        if isinstance(form, Mapping):
+            return {key: filled(value) for key, value in form.items()}
+        if isinstance(form, list):
+            return [filled(value) for value in form]
+        if isinstance(form, str):
+            return values[form] if form in values else form.replace("{event}", spec.name)
+        return form
+
+    return filled(_form(agent, spec.name))
+
+
+def _mended(agent: Agent, text: str, entry: Entry, spec: EventSpec, hook: Path) -> str:
+    """The text with the right command in one of our handlers; where it cannot be set there, a new one at the end."""
+    hooks = _hooks(agent)
+    value = edits.read(hooks.format, text)
+    inner = _inner(hooks.entry, edits.at(value, (*entry.list, entry.group)))
+    place = (*entry.list, entry.group, *((inner, entry.handler) if inner else ()), *entry.text)
+    apart = edits.at(value, place) == entry.program
+    try:
+        return edits.put(hooks.format, text, place, str(hook) if apart else command_line(agent, hook, spec.name))
+    except EditError:
+        text = _dropped(hooks, text, entry)
+        return edits.append(hooks.format, text, _list_of(hooks, spec.name), _group(agent, spec, hook))
+
+
+def _without(agent: Agent, text: str, goes: Callable[[Entry, set[str]], bool]) -> str:
     """The text without the entries for which `goes(entry, events already kept)` holds."""
     kept: set[str] = set()
     skip = 0
-    while True:
-        found = entries(agent, text)[skip:]
-        if not found:
-            return text
+    while found := entries(agent, text)[skip:]:
         if goes(found[0], kept):
-            text = _dropped(agent, text, found[0])
+            text = _dropped(_hooks(agent), text, found[0])
         else:
             kept.add(found[0].event)
             skip += 1
+    return text
 
 
-def _dropped(agent: Agent, text: str, entry: Entry) -> str:
+def _dropped(hooks: HookFile, text: str, entry: Entry) -> str:
     """The text without one entry, nor the group, list and maps that held nothing else."""
-    document = _document(agent, text)
-    chain = [document.root]
-    for key in (*agent.config.path, entry.event):
-        chain.append(_member(chain[-1], key))
-    group = chain[-1].children[entry.group]
-    handlers = _member(group, "hooks")
-    if len(handlers.children) > 1 or set(group.value) - _GROUP_KEYS:
-        return document.drop(handlers, handlers.children[entry.handler])
-    chain.append(group)
-    while len(chain) > 2 and len(chain[-2].children) == 1:
-        chain.pop()
-    return document.drop(chain[-2], chain[-1])
+    value = edits.read(hooks.format, text)
+    place: tuple[str | int, ...] = (*entry.list, entry.group)
+    group = edits.at(value, place)
+    inner = _inner(hooks.entry, group)
+    if inner and len(group[inner]) > 1:
+        place = (*place, inner, entry.handler)
+    elif inner and set(group) - {*hooks.entry, *_GROUP_KEYS}:
+        return edits.put(hooks.format, text, (*place, inner), [])  # a group without its list may be no group
+    return edits.drop(hooks.format, text, place)
 
 
-def _compare(agent: Agent, before: str, after: str) -> None:
-    """JsonError unless two texts mean the same apart from our entries and containers that are empty without them."""
-    if _pruned(agent, _read(agent, before)) != _pruned(agent, _read(agent, after)):
-        raise JsonError("the result would change what others wrote")
-
-
-def _pruned(agent: Agent, value: Any) -> Any:
-    """A configuration without our handlers and without what is empty then."""
-    path = list(agent.config.path)
-    if not isinstance(value, dict) or not path or path[0] not in value:
-        return value
-    events = _events(agent, value)
-    left: dict[str, Any] = {}
-    for event, groups in events.items():
-        if not isinstance(groups, list):
-            left[event] = groups
-            continue
-        rest = []
-        for group in groups:
-            handlers = _handlers(group)
-            others = [handler for handler in handlers if not _program(agent, handler)]
-            if len(others) == len(handlers):
-                rest.append(group)
-            elif others or set(group) - _GROUP_KEYS:
-                rest.append({**group, "hooks": others})
-        if rest:
-            left[event] = rest
-    return _put(value, path, left)
-
-
-def _put(value: dict[str, Any], path: list[str], new: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a value with another map at a path; an empty map goes, and so do the parents that it leaves empty."""
-    inner = value.get(path[0])
-    replaced = new if len(path) == 1 else _put(inner if isinstance(inner, dict) else {}, path[1:], new)
-    copy = {key: old for key, old in value.items() if key != path[0]}
-    if replaced or not isinstance(inner, dict):
-        copy[path[0]] = replaced if isinstance(inner, dict) else inner
-    return copy
-
-
-def _events(agent: Agent, value: Any) -> Mapping[str, Any]:
-    """The map of events in a configuration; empty when there is none."""
-    for key in agent.config.path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _handlers(group: Any) -> list[Any]:
-    """The handlers of a group."""
-    handlers = group.get("hooks") if isinstance(group, dict) else None
-    return handlers if isinstance(handlers, list) else []
-
-
-def _program(agent: Agent, handler: Any) -> str:
-    """The program that a handler of ours starts; "" for a handler of somebody else."""
-    command = handler.get("command") if isinstance(handler, dict) else None
-    if not isinstance(command, str) or HOOK_NAME not in command or len(command) > 4096:
-        return ""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return ""
-    ours = len(words) == 3 and words[0].rpartition("/")[2] == HOOK_NAME and words[1] == agent.id
-    return words[0] if ours else ""
-
-
-def _document(agent: Agent, text: str) -> Text:
-    """A configuration text with its tree."""
-    return Text(text, lenient=agent.config.format == "jsonc")
-
-
-def _read(agent: Agent, text: str) -> Any:
-    """What a configuration text says; {} for an empty one."""
-    return _document(agent, text).root.value if text.strip(" \t\r\n\ufeff") else {}
-
-
-def _member(node: Node, key: str) -> Node:
-    """A member that must be there."""
-    found = node.member(key)
-    if found is None:
-        raise JsonError(f"{key} is missing")
-    return found
-
-
-def _handler_node(agent: Agent, document: Text, entry: Entry, key: str) -> Node:
-    """A member of one of our handlers."""
-    node = document.root
-    for name in (*agent.config.path, entry.event):
-        node = _member(node, name)
-    handlers = _member(node.children[entry.group], "hooks")
-    return _member(handlers.children[entry.handler], key)
+def _leaves(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Path and value of everything in nested maps."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value

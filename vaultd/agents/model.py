@@ -3,15 +3,16 @@
 A table holds facts (names, paths, units, patterns) and names of *styles*: behaviour that data cannot express, written
 once in code and named neutrally.
 
-Field paths are dotted (`tool_input.command`) and lead through objects only.
+Field paths are dotted (`tool_input.command`) and lead through objects; `name[]` leads through all of a list.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
 from vaultd.core.event import Kind
 
@@ -20,13 +21,17 @@ __all__ = [
     "Agent",
     "CallFields",
     "Client",
-    "ConfigFile",
     "Errors",
     "EventSpec",
+    "Evidence",
     "Fields",
+    "Home",
+    "HookFile",
+    "Instructions",
     "McpFile",
     "Noise",
     "Switch",
+    "Told",
     "ToolSpec",
     "Transcripts",
     "Trust",
@@ -50,9 +55,10 @@ class EventSpec:
 
     `outcome` of a tool event: `ok`, `failed`, `open` (the payload does not say) or `batch` (several calls at once, at
     path `batch`). `timeout` is in seconds, `timeout_max` what the agent cuts it to (0: it does not). `shape` is what
-    the hook prints at `moment`, `drain` whether an ingest pass is worth starting. `text`, `source` and `reason` are
-    field paths, `reason_is` is a fixed reason. After `missing_after` prompts without one of these the event is taken
-    not to fire; 0 for never.
+    the hook prints at `moment`, `drain` whether an ingest pass is worth starting. `text` are field paths of which the
+    first that leads to some text counts, `source` and `reason` are field paths, `reason_is` is a fixed reason. After
+    `missing_after` prompts without one of these the event is taken not to fire; 0 for never. `entry` stands instead of
+    the hook file's own.
     """
 
     name: str
@@ -63,7 +69,7 @@ class EventSpec:
     shape: str = ""
     moment: str = ""
     drain: bool = False
-    text: str = ""
+    text: tuple[str, ...] = ()
     source: str = ""
     reason: str = ""
     reason_is: str = ""
@@ -71,11 +77,7 @@ class EventSpec:
     batch: str = ""
     noise: tuple[Noise, ...] = ()
     missing_after: int = 0
-
-    @property
-    def map_line(self) -> str:
-        """What the hook is told about this event: shape, moment and drain, `-` for none."""
-        return f"{self.shape or '-'} {self.moment or '-'} {'drain' if self.drain else '-'}"
+    entry: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,26 @@ class Client:
     """Which process is the agent: names of `/proc/PID/stat`, and whether it stands for one conversation.
 
     When it does not (`hook_process_is_client` false), a conversation is over for the next agent `settle_s` seconds
-    after its last turn end.
+    after its last turn end. `programs` are the names of its executables: one in PATH shows that it is installed.
     """
 
-    comm: tuple[str, ...]
+    comm: tuple[str, ...] = ()
     hook_process_is_client: bool = True
     settle_s: int = 0
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """An agent's own folder: relative to the home folder (`macos` there), or what a variable says instead.
+
+    The folder is `<variable>/<below>` where the variable `env` has a value.
+    """
+
+    folder: str
+    env: str = ""
+    below: str = ""
+    macos: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +118,28 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigFile:
-    """Where an agent's hooks are configured.
+class HookFile:
+    """Where an agent's hooks are configured, and what one looks like there.
 
-    `folder` is relative to the home folder, `folder_env` the variable that replaces it; `path` leads to the map of
-    events; `entry` is the style of one entry; `restart` says what makes the agent read the file again.
+    `file` lies in the agent's folder, or in `folder` (relative to the home folder). A `*` in it stands for every file
+    of that kind that exists, `{event}` for one file per event. `path` leads to the list that an entry is put into,
+    `{event}` in it stands for the event's name. `entry` is the entry itself, `constants` what must be in the file
+    besides. `template` names a file of `plugins/` that is written whole, instead of entries. `restart` says what makes
+    the agent read it again.
+
+    In entries: `{command}` the shell command, `{hook}` the program and `{args}` its arguments, `{event}`, and
+    `{timeout}` in the agent's unit.
     """
 
-    folder: str
     file: str
-    path: tuple[str, ...]
-    entry: str
-    timeout_unit: str
-    folder_env: str = ""
+    folder: str | None = None
     format: str = "json"
+    path: tuple[str, ...] = ()
+    entry: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    timeout_unit: str = "s"
+    template: str = ""
+    executable: bool = False
     restart: str = ""
     switches: tuple[Switch, ...] = ()
 
@@ -124,15 +148,43 @@ class ConfigFile:
 class McpFile:
     """Where an agent's MCP servers are configured.
 
-    `folder` is relative to the home folder; the agent's `folder_env` replaces it as it does the one of its hooks.
-    `path` leads to the map of servers, `entry` is what one holds besides `command` and `args`.
+    `path` leads to the map of servers, `entry` is ours: `{command}`, `{args}`, or `{argv}` for both in one list.
+    `constants` are what must be in the file besides.
     """
 
-    folder: str
     file: str
-    format: str
     path: tuple[str, ...]
-    entry: Mapping[str, str]
+    folder: str | None = None
+    format: str = "json"
+    entry: Mapping[str, Any] = field(default_factory=lambda: {"command": "{command}", "args": "{args}"})
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    restart: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Files that an agent reads at each start: `file` for every project, `skill` a folder of its skills ("" for none).
+
+    Both are in the agent's folder, or in `folder` (relative to the home folder).
+    """
+
+    file: str
+    folder: str | None = None
+    skill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a capability rests on.
+
+    `version` and `date` of the real program that it was seen with ("" when it was not), `sources` are addresses of
+    documentation or source code, `note` what is not certain.
+    """
+
+    version: str = ""
+    date: str = ""
+    sources: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +197,40 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcripts:
-    """Where an agent keeps its transcripts, below its folder; `outcome` is the format that holds calls' outcomes."""
+class Told:
+    """Where a transcript has what a payload lacks: the text at `text` of the last line with the values of `when`.
 
-    folder: str
-    pattern: str
+    A line is one JSON object; `when` is field paths and the values that must stand there. `file` is another pattern
+    than the transcripts' own, for a file that is one object.
+    """
+
+    text: str
+    when: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcripts:
+    """Where an agent keeps its transcripts, below its folder, or below `home` in the home folder.
+
+    `{session}` in `pattern` stands for the native session id. `outcome` is the format that holds calls' outcomes,
+    `answer` and `prompt` tell where those are for events whose payload has none.
+    """
+
+    folder: str = ""
+    pattern: str = ""
+    home: str | None = None
     outcome: str = ""
+    answer: Told | None = None
+    prompt: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Field paths of what any payload may hold."""
+    """Field paths of what any payload may hold. `parent` leads to the session of a subagent's parent.
+
+    What matches one of `strip` in a prompt was put there by somebody else than the person.
+    """
 
     event: str = ""
     session: str = ""
@@ -163,23 +238,30 @@ class Fields:
     turn: str = ""
     transcript: str = ""
     subagent: str = ""
+    parent: str = ""
+    strip: tuple[re.Pattern[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallFields:
-    """Field paths of a tool call."""
+    """Field paths of a tool call. `error` are paths of a message that only a failed call has, `response` of an
+    answer in a batch.
+    """
 
     name: str = ""
     id: str = ""
-    error: str = ""
-    response: str = ""
+    error: tuple[str, ...] = ()
+    response: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Patterns in messages: the exit code of a failed command, and answers that mean failed or refused in a batch."""
+    """Patterns in messages: the exit code of a failed command, what it printed, and answers that mean failed or
+    refused.
+    """
 
     exit_code: re.Pattern[str] | None = None
+    output: re.Pattern[str] | None = None
     failed: tuple[re.Pattern[str], ...] = ()
     refused: tuple[re.Pattern[str], ...] = ()
 
@@ -190,39 +272,44 @@ class ToolSpec:
 
     `patch` is the path of a patch text whose header lines name the files. `created` is a path and the value there
     that means that the file is new. Truth at any of `open_when` leaves the outcome open, truth at `failed_when` is a
-    failure and its absence success.
+    failure and its absence success. Where `exit_code` is not found, the code is 0, or unknown with `code_always`.
     """
 
     names: tuple[str, ...]
     family: str
     files: tuple[str, ...] = ()
     action: str = "read"
-    created: tuple[str, str] | None = None
+    created: tuple[str, Any] | None = None
     command: str = ""
     output: tuple[str, ...] = ()
     patch: str = ""
     exit_code: tuple[str, re.Pattern[str]] | None = None
+    code_always: bool = False
     open_when: tuple[str, ...] = ()
     failed_when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Everything that vaultd knows about one agent."""
+    """Everything that vaultd knows about one agent. What there is no evidence of is None."""
 
     id: str
     title: str
-    inject_limit: int
-    client: Client
-    config: ConfigFile
-    fields: Fields
-    call: CallFields
-    events: Mapping[str, EventSpec]
-    tools: tuple[ToolSpec, ...]
-    transcripts: Transcripts
-    trust: Trust
-    errors: Errors
-    mcp: McpFile
+    home: Home
+    evidence: Mapping[str, Evidence]
+    inject_limit: int = 9000
+    client: Client = field(default_factory=Client)
+    fields: Fields = field(default_factory=Fields)
+    call: CallFields = field(default_factory=CallFields)
+    events: Mapping[str, EventSpec] = field(default_factory=dict)
+    tools: tuple[ToolSpec, ...] = ()
+    shapes: Mapping[str, Any] = field(default_factory=dict)
+    transcripts: Transcripts = field(default_factory=Transcripts)
+    trust: Trust = field(default_factory=Trust)
+    errors: Errors = field(default_factory=Errors)
+    hooks: HookFile | None = None
+    mcp: McpFile | None = None
+    instructions: Instructions | None = None
 
     def tool(self, name: str) -> ToolSpec:
         """The entry of a native tool name; of family `other` when there is none."""
@@ -234,9 +321,19 @@ class Agent:
     @property
     def wired(self) -> tuple[EventSpec, ...]:
         """The events that hooks are installed for, in the file's order."""
-        return tuple(spec for spec in self.events.values() if spec.wired)
+        return tuple(spec for spec in self.events.values() if spec.wired) if self.hooks is not None else ()
 
     @property
-    def shapes(self) -> frozenset[str]:
+    def printed(self) -> frozenset[str]:
         """The output shapes that prepared context is needed in."""
         return frozenset(spec.shape for spec in self.events.values() if spec.shape)
+
+    def map_line(self, spec: EventSpec) -> str:
+        """What the hook is told about an event: shape, moment and drain, `-` for none, and where once in a session is
+        enough the last name of the path to the session's id.
+        """
+        moment = spec.moment or ("start" if spec.kind is Kind.START else "-")
+        words = [spec.shape or "-", moment, "drain" if spec.drain else "-"]
+        if spec.moment not in ("", "start"):
+            words.append(self.fields.session.rpartition(".")[2])
+        return " ".join(words)

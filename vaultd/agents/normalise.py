@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vaultd.agents.calls import batch_call, completed, tool_call
-from vaultd.agents.model import Agent, EventSpec
-from vaultd.agents.payload import lookup, parse, plain, text
-from vaultd.agents.transcripts import OUTCOMES
+from vaultd.agents.model import Agent, EventSpec, Told
+from vaultd.agents.payload import first_text, lookup, parse, plain, text
+from vaultd.agents.transcripts import OUTCOMES, last_told
 from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, Process, ToolCall
 from vaultd.core.ids import Sid, key_epoch, session_id
 
-__all__ = ["Rejected", "complete", "normalise", "reads_transcript"]
+__all__ = ["Rejected", "complete", "normalise", "reads_transcript", "transcript_pattern"]
 
 _NAME_LIMIT = 64
 _ID_LIMIT = 200
@@ -61,6 +61,8 @@ def normalise(agent: Agent, delivery: Delivery, now: datetime) -> Event | Reject
 def reads_transcript(agent: Agent, event: Event) -> bool:
     """Whether `complete` could add something to this event if it were given the agent's transcript."""
     call = event.tool
+    if _wanted(agent, event) is not None:
+        return True
     return (
         call is not None
         and event.kind is Kind.TOOL
@@ -70,15 +72,40 @@ def reads_transcript(agent: Agent, event: Event) -> bool:
     )
 
 
-def complete(agent: Agent, event: Event, transcript: bytes) -> Event:
-    """An event with the outcome of its call as the transcript (or its last bytes) tells it; never raises.
+def transcript_pattern(agent: Agent, event: Event) -> str:
+    """Where the transcript of an event is, below the agent's transcripts, when the event does not say; "" for unknown.
 
-    It is returned as it was where the transcript does not know the call.
+    With `*` for what is not known.
     """
-    if event.tool is None or not reads_transcript(agent, event):
+    told = _wanted(agent, event)
+    if event.transcript and not (told is not None and told.file):
+        return ""
+    pattern = told.file if told is not None and told.file else agent.transcripts.pattern
+    if "{session}" not in pattern or not re.fullmatch(r"[\w.:-]{1,200}", event.native, re.ASCII):
+        return ""
+    return pattern.replace("{session}", event.native)
+
+
+def complete(agent: Agent, event: Event, transcript: bytes) -> Event:
+    """An event with the outcome of its call, or what was answered, as the transcript (or its last bytes) tells it.
+
+    Never raises. It is returned as it was where the transcript does not know.
+    """
+    if not reads_transcript(agent, event):
+        return event
+    if (told := _wanted(agent, event)) is not None:
+        return replace(event, text=_stripped(agent, last_told(told, transcript)))
+    if event.tool is None:
         return event
     outcome = OUTCOMES[agent.transcripts.outcome](transcript).get(event.tool.call_id)
     return event if outcome is None else replace(event, tool=completed(event.tool, outcome))
+
+
+def _wanted(agent: Agent, event: Event) -> Told | None:
+    """Where the text of an event is to be found that has none; None when it needs none."""
+    if event.text or event.subagent:
+        return None
+    return {Kind.TURN_END: agent.transcripts.answer, Kind.PROMPT: agent.transcripts.prompt}.get(event.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +133,8 @@ def _event(
     """What every event has, and what this one means."""
     at = _time(delivery, header, now)
     cwd = _path(lookup(fields, agent.fields.cwd)) or header.get("cwd", "").replace("\0", "")
-    native = _id(lookup(fields, agent.fields.session)) or _id(header.get("session", ""))
+    parent = _id(lookup(fields, agent.fields.parent)) if subagent else ""
+    native = parent or _id(lookup(fields, agent.fields.session)) or _id(header.get("session", ""))
     process = _process(agent, header)
     return Event(
         key=delivery.key,
@@ -145,13 +173,24 @@ def _meaning(agent: Agent, spec: EventSpec, fields: Mapping[str, Any], *, in_chi
         batch = spec.outcome == "batch"
         call = (batch_call if batch else tool_call)(agent, spec, fields)
         return _Meaning() if call is None and batch else _Meaning(spec.kind, tool=call)
-    said = text(lookup(fields, spec.text))
+    said = first_text(fields, spec.text)
+    if spec.kind is Kind.PROMPT:
+        said = _stripped(agent, said)
+        if not said.strip() and any(lookup(fields, path) is not None for path in spec.text):
+            return _Meaning()  # nobody asked anything
     for noise in spec.noise:
         if said.lstrip().startswith(noise.starts):
             kept = noise.keep.search(said) if noise.keep else None
             return _Meaning(Kind.NOTICE, kept[1].strip() if kept else "")
     reason = spec.reason_is or _id(lookup(fields, spec.reason))
     return _Meaning(spec.kind, said, _id(lookup(fields, spec.source)), reason)
+
+
+def _stripped(agent: Agent, said: str) -> str:
+    """A prompt without what somebody else than the person put there."""
+    for pattern in agent.fields.strip:
+        said = pattern.sub("", said)
+    return said
 
 
 def _close(event: Event, fields: Mapping[str, Any]) -> Event | Rejected:
@@ -166,11 +205,10 @@ def _close(event: Event, fields: Mapping[str, Any]) -> Event | Rejected:
 
 def _worth_in_part(agent: Agent) -> Iterator[str]:
     """Members whose text is worth keeping when the payload ends inside it."""
-    yield from (spec.text.rpartition(".")[2] for spec in agent.events.values() if spec.text)
+    yield from (path.rpartition(".")[2] for spec in agent.events.values() for path in spec.text)
     for tool in agent.tools:
         yield from (path.rpartition(".")[2] for path in (tool.command, tool.patch, *tool.output) if path)
-    if agent.call.error:
-        yield agent.call.error.rpartition(".")[2]
+    yield from (path.rpartition(".")[2] for path in agent.call.error)
 
 
 def _time(delivery: Delivery, header: Mapping[str, str], now: datetime) -> datetime:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["lookup", "parse", "plain", "text"]
+__all__ = ["first_text", "lookup", "parse", "plain", "text"]
 
 _DEPTH = 64  # deeper nesting than any agent's; bounds the work on hostile bytes
 _TOKEN = re.compile(r'\s*+([{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++)', re.DOTALL)
@@ -36,18 +36,28 @@ def parse(payload: bytes, keep_cut: Iterable[str] = ()) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def lookup(fields: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path; None when any part of it is missing or not an object. "" leads nowhere."""
+def lookup(fields: Any, path: str) -> Any:
+    """The value at a dotted path; None when any part of it is missing or not an object. "" leads nowhere.
+
+    `name[]` goes through all of a list: the value is then the list of what is found, None for nothing.
+    """
     if not path:
         return None
-    if "." not in path:
-        return fields.get(path)
-    value: Any = fields
-    for name in path.split("."):
-        if not isinstance(value, dict):
+    if "." not in path and "[" not in path:
+        return fields.get(path) if isinstance(fields, Mapping) else None
+    name, _, rest = path.partition(".")
+    value = fields.get(name.removesuffix("[]")) if isinstance(fields, Mapping) else None
+    if name.endswith("[]"):
+        if not isinstance(value, list):
             return None
-        value = value.get(name)
-    return value
+        found = [lookup(item, rest) if rest else item for item in value]
+        return [item for item in found if item is not None] or None
+    return lookup(value, rest) if rest else value
+
+
+def first_text(fields: Any, paths: Iterable[str]) -> str:
+    """The text at the first of these paths that leads to some."""
+    return next((found for path in paths if (found := text(lookup(fields, path))).strip()), "")
 
 
 def text(value: Any) -> str:

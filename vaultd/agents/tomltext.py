@@ -1,6 +1,7 @@
-"""TOML as text: a table put at its end, changed, or taken out, with every other byte left alone. Pure.
+"""TOML as text: tables and keys put in, changed and taken out, with every other byte left alone. Pure.
 
-Each result is read back and must say what it should; where it does not, TomlError, and nothing is done.
+A path names a place: keys, and numbers for the tables of an array. Each result is read back and must say what it
+should; where it does not, TomlError, and nothing is done.
 """
 
 from __future__ import annotations
@@ -8,16 +9,37 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["TomlError", "with_table", "without_table"]
+from vaultd.agents.textedit import (
+    NOTHING,
+    Path,
+    appended,
+    at,
+    insert_lines,
+    merged,
+    narrowed,
+    placed,
+    remove_lines,
+    same,
+    spelled,
+    without,
+)
 
-Values: TypeAlias = Mapping[str, str | Sequence[str]]
+__all__ = ["TomlError", "append", "drop", "put", "read"]
 
-_HEADER = re.compile(r"[ \t]*\[{1,2}[^\[\]]+\]{1,2}[ \t]*(?:#.*)?\r?\n?\Z")
-_SPAN = re.compile(
-    r"""#[^\n]*|(?P<long>\"\"\"(?:[^\\]|\\.)*?\"{3,5}|'''.*?'{3,5})|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""", re.DOTALL
+_BOM = "\ufeff"
+_NO_STATEMENT = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
+_BLANK = re.compile(r"[ \t]*\r?\n\Z")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_KEY = re.compile(r"""[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[A-Za-z0-9_-]+)[ \t]*(\.?)""")
+_BRACKET = re.compile(r"[ \t]*(\[{1,2})")
+_EQUALS = re.compile(r"=[ \t]*")
+_TOKEN = re.compile(
+    r"""\"\"\"(?:\\.|[^\\])*?\"{3,5}|'''.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*|[\[\]{}]|\s|[^\s"'\#\[\]{}]+""",
+    re.DOTALL,
 )
 
 
@@ -25,126 +47,244 @@ class TomlError(ValueError):
     """The text is not TOML, or not in a form that can be edited safely."""
 
 
-def with_table(text: str, path: Sequence[str], values: Values) -> str:
-    """The text with a table that holds these values: appended, or with these keys changed where there is one."""
-    before = _loaded(text)
-    there = _at(before, path)
-    if there is None:
-        newline = "\r\n" if "\r\n" in text else "\n"
-        gap = "" if not text else newline if text.endswith("\n") else newline * 2
-        rows = [f"[{'.'.join(path)}]", *(f"{key} = {_value(value)}" for key, value in values.items())]
-        result = text + gap + "".join(row + newline for row in rows)
-    else:
-        result = _changed(text, path, {key: value for key, value in values.items() if there.get(key) != _plain(value)})
-    wanted = {**(there or {}), **{key: _plain(value) for key, value in values.items()}}
-    after = _loaded(result)
-    if _at(after, path) != wanted or _without(after, path) != _without(before, path):
-        raise TomlError(f"{'.'.join(path)} is written in a form that is not edited")
-    return result
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A header or a key with its value: whole lines, the path they stand for, and where a key's value lies."""
+
+    start: int
+    end: int
+    path: tuple[str | int, ...]
+    header: bool
+    value: slice
 
 
-def without_table(text: str, path: Sequence[str]) -> str:
-    """The text without a table, the tables below it, and the blank line before each; as it was when it has none."""
-    before = _loaded(text)
-    if _at(before, path) is None:
-        return text
-    lines = _lines(text)
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        if _is_header(lines[place], path, below=True):
-            if kept and not kept[-1].strip():
-                kept.pop()
-            place = _end(lines, place)
-        else:
-            kept.append(lines[place])
-            place += 1
-    result = "".join(kept)
-    after = _loaded(result)
-    if _at(after, path) is not None or _without(after, path) != _without(before, path):
-        raise TomlError(f"{'.'.join(path)} is written in a form that is not edited")
-    return result
-
-
-def _changed(text: str, path: Sequence[str], values: Values) -> str:
-    """The text with other values for keys of a table, each on the line where it stands."""
-    lines = _lines(text)
-    start = next((n for n, line in enumerate(lines) if _is_header(line, path)), None)
-    if start is None:
-        raise TomlError(f"{'.'.join(path)} is written in a form that is not edited")
-    for key, value in values.items():
-        own = re.compile(rf"([ \t]*{re.escape(key)}[ \t]*=[ \t]*)(?:[^\r\n]*)")
-        for place in range(start + 1, _end(lines, start)):
-            if found := own.match(lines[place]):
-                lines[place] = found[1] + _value(value) + lines[place][found.end() :]
-                break
-        else:
-            newline = "\r\n" if lines[start].endswith("\r\n") else "\n"
-            lines.insert(start + 1, f"{key} = {_value(value)}{newline}")
-    return "".join(lines)
-
-
-def _lines(text: str) -> list[str]:
-    """The text in lines; one that ends within a text of several lines goes on with the next."""
-    inside: set[int] = set()
-    for found in _SPAN.finditer(text):
-        if found["long"]:
-            inside.update(range(*found.span()))
-    lines: list[str] = []
-    start = 0
-    for end in (place + 1 for place, char in enumerate(text) if char == "\n" and place not in inside):
-        lines.append(text[start:end])
-        start = end
-    return [*lines, text[start:]] if start < len(text) else lines
-
-
-def _end(lines: Sequence[str], start: int) -> int:
-    """Where a table ends that starts at a header: after its last line that is neither blank nor a comment."""
-    place = end = start + 1
-    while place < len(lines) and not _HEADER.match(lines[place]):
-        place += 1
-        if lines[place - 1].strip() and not lines[place - 1].lstrip().startswith("#"):
-            end = place
-    return end
-
-
-def _is_header(line: str, path: Sequence[str], *, below: bool = False) -> bool:
-    """Whether a line opens this table (or one below it)."""
-    dot = r"[ \t]*\.[ \t]*"
-    names = dot.join(f"[\"']?{re.escape(name)}[\"']?" for name in path)
-    more = rf"(?:{dot}[^\]]+)?" if below else ""
-    return re.match(rf"[ \t]*\[[ \t]*{names}{more}[ \t]*\][ \t]*(?:#.*)?\r?\n?\Z", line) is not None
-
-
-def _loaded(text: str) -> dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
+    """What a text says."""
     try:
-        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return tomllib.loads(text.removeprefix(_BOM))
+    except (ValueError, RecursionError) as error:  # numbers that are too long are a plain ValueError
         raise TomlError(str(error)) from error
 
 
-def _at(value: Any, path: Sequence[str]) -> dict[str, Any] | None:
-    """The table at a path."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else None
+def append(text: str, path: Path, item: Mapping[str, Any]) -> str:
+    """The text with one more table in an array of tables, as its own block."""
+    path = tuple(path)
+    wanted = appended(read(text), path, item)
+    if wanted is NOTHING:
+        raise _form(path)
+    bom, body = _parted(text)
+    return _checked(bom + _with_block(body, path, "[[{}]]", item), wanted, path)
 
 
-def _without(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """A copy without what is at a path, nor the tables that are empty then."""
-    copy = {key: inner for key, inner in value.items() if key != path[0]}
-    if len(path) > 1 and path[0] in value:
-        inner = value[path[0]]
-        left = _without(inner, path[1:]) if isinstance(inner, dict) else inner
-        if left or not isinstance(inner, dict):
-            copy[path[0]] = left
-    return copy
+def put(text: str, path: Path, value: Any) -> str:
+    """The text with a key's value, or with a table that has these keys; keys of the table that are not named stay."""
+    path = tuple(path)
+    if not isinstance(value, Mapping):
+        if not path or not isinstance(path[-1], str):
+            raise _form(path)
+        path, value = path[:-1], {path[-1]: value}
+    before = read(text)
+    old = at(before, path)
+    if old is not NOTHING and not isinstance(old, dict):
+        raise _form(path)
+    bom, body = _parted(text)
+    return _checked(bom + _put(body, path, value), placed(before, path, merged(old, value)), path)
 
 
-def _plain(value: str | Sequence[str]) -> Any:
-    return value if isinstance(value, str) else list(value)
+def drop(text: str, path: Path) -> str:
+    """The text without what is at a path, nor containers that are empty then; as it was when nothing is there.
+
+    Comments go with a table that stand between its lines; those after its last line stay.
+    """
+    path = tuple(path)
+    before = read(text)
+    if at(before, path) is NOTHING:
+        return text
+    if not path:
+        raise _form(path)
+    path = tuple(narrowed(before, path))
+    bom, body = _parted(text)
+    for start, end in reversed(_spans(body, path)):
+        body = remove_lines(body, start, end)
+    return _checked(bom + body, without(before, path), path)
 
 
-def _value(value: str | Sequence[str]) -> str:
-    """A value as TOML: JSON's texts and lists of texts are TOML's, but for one control character."""
-    return json.dumps(_plain(value), ensure_ascii=False).replace("\x7f", "\\u007F")
+def _checked(result: str, wanted: Any, path: Path) -> str:
+    try:
+        right = same(read(result), wanted)
+    except TomlError:
+        right = False
+    if not right:
+        raise _form(path)
+    return result
+
+
+def _form(path: Path) -> TomlError:
+    return TomlError(f"{spelled(path)} is written in a form that is not edited")
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The mark at the start, if there is one, and the rest."""
+    body = text.removeprefix(_BOM)
+    return text[: len(text) - len(body)], body
+
+
+def _put(body: str, path: tuple[str | int, ...], values: Mapping[str, Any]) -> str:
+    """The body with these keys in a table: those that differ changed where they are, the others added."""
+    there = at(read(body), path)
+    missing = {}
+    for key, new in values.items():
+        old = at(there, [key])
+        if old is NOTHING:
+            missing[key] = new
+        elif not same(merged(old, new), old):
+            body = _changed(body, (*path, key), old, new)
+    return _added(body, path, missing) if missing or there is NOTHING else body
+
+
+def _changed(body: str, path: tuple[str | int, ...], old: Any, new: Any) -> str:
+    """The body with another value for a key, on the line where it stands."""
+    found = next((line for line in _statements(body) if line.path == path and not line.header), None)
+    if found is None and isinstance(old, dict) and isinstance(new, Mapping):
+        return _put(body, path, new)  # it is a table with a header
+    if found is None or isinstance(old, dict) != isinstance(new, Mapping):
+        raise _form(path)
+    if isinstance(old, dict) and not old.keys() <= new.keys():
+        raise _form(path)  # an inline table that others have keys in
+    return body[: found.value.start] + _value(new) + body[found.value.stop :]
+
+
+def _added(body: str, path: tuple[str | int, ...], values: Mapping[str, Any]) -> str:
+    """The body with more keys in a table: right below its header, or in a block of its own."""
+    statements = _statements(body)
+    header = next((line for line in statements if line.header and line.path == path), None)
+    if header is not None:
+        return insert_lines(body, header.end, _rows(values))
+    if not path:
+        place = 0
+        for line in statements:
+            if line.header:
+                break
+            place = line.end
+        return insert_lines(body, place, _rows(values))
+    return _with_block(body, path, "[{}]", values)
+
+
+def _with_block(body: str, path: tuple[str | int, ...], header: str, values: Mapping[str, Any]) -> str:
+    """The body with a block at its end, or at the end of the array's table that it belongs to."""
+    place = len(body)
+    numbers = [n for n, step in enumerate(path) if isinstance(step, int)]
+    if numbers:
+        owner = path[: numbers[-1] + 1]
+        place = max((line.end for line in _statements(body) if line.path[: len(owner)] == owner), default=-1)
+    if not path or place < 0 or isinstance(path[-1], int):
+        raise _form(path)
+    name = ".".join(_key(step) for step in path if isinstance(step, str))
+    return insert_lines(body, place, [*([""] if body else []), header.format(name), *_rows(values)])
+
+
+def _spans(body: str, path: tuple[str | int, ...]) -> list[tuple[int, int]]:
+    """The lines that stand for a path: blocks of tables with the blank line in front, and lines of keys."""
+    spans: list[tuple[int, int]] = []
+    in_block = False
+    for line in _statements(body):
+        ours = line.path[: len(path)] == path
+        in_block = ours and (in_block or line.header)
+        if not ours:
+            continue
+        start = line.start
+        if line.header:
+            above = body.rfind("\n", 0, max(start - 1, 0)) + 1
+            start = above if _BLANK.match(body[above:start]) else start
+        if spans and (spans[-1][1] == start or (in_block and not line.header)):
+            start = spans.pop()[0]
+        spans.append((start, line.end))
+    return spans
+
+
+def _statements(body: str) -> list[_Statement]:
+    """The headers and keys of a body that is known to be TOML."""
+    found: list[_Statement] = []
+    counts: dict[tuple[str | int, ...], int] = {}
+    table: tuple[str | int, ...] = ()
+    place = 0
+    while place < len(body):
+        if blank := _NO_STATEMENT.match(body, place):
+            place = blank.end()
+            continue
+        start = place
+        bracket = _BRACKET.match(body, place)
+        opening = len(bracket[1]) if bracket else 0
+        keys, place = _keys(body, bracket.end() if bracket else place)
+        value = slice(place, place)
+        if opening:
+            table = _resolved(keys, counts, array=opening == 2)
+        else:
+            equals = _EQUALS.match(body, place)
+            first = equals.end() if equals else place
+            value = slice(first, _value_end(body, first))
+        place = body.find("\n", value.stop) + 1 or len(body)
+        found.append(_Statement(start, place, table if opening else (*table, *keys), opening > 0, value))
+    return found
+
+
+def _resolved(keys: list[str], counts: dict[tuple[str | int, ...], int], *, array: bool) -> tuple[str | int, ...]:
+    """The path that a header stands for; `counts` tells how many tables each array has so far."""
+    path: tuple[str | int, ...] = ()
+    for n, key in enumerate(keys):
+        path = (*path, key)
+        if array and n == len(keys) - 1:
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path] - 1)
+    return path
+
+
+def _keys(body: str, place: int) -> tuple[list[str], int]:
+    """The dotted key at a place, and where it ends."""
+    keys: list[str] = []
+    while found := _KEY.match(body, place):
+        raw = found[1]
+        keys.append(tomllib.loads(f"key = {raw}")["key"] if raw[0] in "\"'" else raw)
+        place = found.end()
+        if not found[2]:
+            break
+    return keys, place
+
+
+def _value_end(body: str, start: int) -> int:
+    """Where the value ends that starts at a place."""
+    depth, end = 0, start
+    for token in _TOKEN.finditer(body, start):
+        first = token[0][0]
+        if first in "#\n" and depth == 0:
+            break
+        depth += (first in "[{") - (first in "]}")
+        if first != "#" and not first.isspace():
+            end = token.end()
+    return end
+
+
+def _rows(values: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    """A value as TOML, on one line."""
+    if isinstance(value, str):
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise TomlError("a text holds half a character")
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")  # JSON's texts are TOML's but for this
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(_rows(value))}}}"
+    raise TomlError(f"TOML has no {type(value).__name__}")

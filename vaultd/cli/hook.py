@@ -51,9 +51,10 @@ def _run(agent: str, event: str) -> None:
     if (room / "paused").exists() or switched_off(marker) or ((room / "allow-list").exists() and not marker):
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
-    shape, moment, drain = [*line.split(), "-", "-", "-"][:3]
+    shape, moment, drain, once = [*line.split(), *["-"] * 4][:4]
     handoff, mark = "", room / "inbox/tmp" / f"{int(time.time())}-{os.getpid()}"
-    if moment == "start" and not away and not _SOURCE.search(payload[:_LOOK]):
+    wanted = moment != "-" and not away and not _SOURCE.search(payload[:_LOOK])
+    if wanted and (once == "-" or _is_first(room, agent, once, payload[:_LOOK])):
         handoff = _claim(room, mark, shape, root, cwd, gitfile, payload[:_LOOK])
     inbox = where.spool if away else room / "inbox"
     _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload, mark if handoff else None)
@@ -67,6 +68,18 @@ def _first_line(path: Path) -> str:
         return path.read_text("utf-8", "replace").split("\n", 1)[0]
     except OSError:
         return ""
+
+
+def _is_first(room: Path, agent: str, once: str, head: bytes) -> bool:
+    """Whether this is the first such event of its session, by the id at `once`; where there is none, it is not."""
+    found = re.search(rb'"' + re.escape(once.encode()) + rb'"\s*:\s*"([0-9A-Za-z._:-]+)"', head)
+    if found is None:
+        return False
+    try:
+        (room / "outbox/given" / f"{agent}-{found[1].decode()}").open("x").close()
+    except OSError:
+        return False
+    return True
 
 
 def _claim(room: Path, mark: Path, shape: str, root: bytes, cwd: bytes, gitfile: bytes, head: bytes) -> str:
@@ -85,6 +98,10 @@ def _claim(room: Path, mark: Path, shape: str, root: bytes, cwd: bytes, gitfile:
         return ""
     text = (found / shape).read_bytes()
     if not text:  # a power cut may leave that of a text that was not synced
+        return ""
+    if lines[1] == b"-":  # it is offered, and stays open
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
         return ""
     opened, accepted = Path(os.fsdecode(lines[0])), Path(os.fsdecode(lines[1]))
     fs.write_private(mark, f"vaultd-event 1\noffered={opened.stem}\n\n".encode())

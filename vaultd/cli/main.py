@@ -18,6 +18,8 @@ __all__ = ["COMMANDS", "build_parser", "run"]
 
 COMMANDS: tuple[str, ...] = (
     "up",
+    "connect",
+    "disconnect",
     "down",
     "status",
     "search",
@@ -27,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "finalize-session",
     "install-hooks",
     "install-mcp",
+    "install-instructions",
     "uninstall",
     "init",
     "serve",
@@ -35,7 +38,7 @@ COMMANDS: tuple[str, ...] = (
     "reindex",
     "doctor",
     "pause",
-    "resume",
+    "resume-capture",
     "accept-deletions",
     "demo",
     "mcp",
@@ -54,7 +57,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vaultd",
         description="One long-term memory for your coding agents, kept as a plain Markdown git vault.",
-        epilog="Start with `vaultd up`, then `vaultd install-hooks --agent AGENT --apply`.",
+        epilog="Start with `vaultd up`, then `vaultd connect`.",
     )
     parser.add_argument("--version", action="version", version=f"vaultd {__version__}")
     parser.add_argument(

@@ -2,46 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Iterable, Sequence
 
+from vaultd.agents import Agent, load_agents
+from vaultd.cli.opening import configured
 from vaultd.cli.terminal import Terminal
 from vaultd.config import Config
+from vaultd.engine.connecting import single_plan
 from vaultd.engine.foreign import Plan, apply
-from vaultd.engine.setup import needs_init
+from vaultd.engine.install import refresh_hook
+from vaultd.engine.parts import parts_of
+from vaultd.engine.setup import hook_source, needs_init
 from vaultd.engine.stores import local_now
-from vaultd.errors import ConflictError
+from vaultd.errors import ConflictError, UsageError
 
-__all__ = ["show_plan"]
+__all__ = ["carried_out", "install_part", "named_agents"]
 
 _ATTEMPTS = 5  # a program that runs may write its settings all the time
 
 
-def show_plan(
-    terminal: Terminal, config: Config, plan_of: Callable[[], Plan], *, wanted: bool, first: Callable[[], object]
-) -> None:
-    """Print a plan and, when it is `wanted`, carry it out after `first`. RefusedError; ConflictError when the settings
-    changed again and again meanwhile.
-    """
+def named_agents(names: Iterable[str]) -> list[Agent]:
+    """The agents of these ids. UsageError."""
+    agents = load_agents()
+    for name in names:
+        if name not in agents:
+            raise UsageError(f"Unknown agent {name!r}. Known are: {', '.join(agents)}.")
+    return [agents[name] for name in dict.fromkeys(names)]
+
+
+def install_part(args: argparse.Namespace, terminal: Terminal, name: str, kind: str) -> int:
+    """Print what it takes to put one kind of part into an agent's files, and do it with `--apply`. RefusedError."""
+    config, agent = configured(args), named_agents([name])[0]
+    if not _has(agent, kind):
+        raise UsageError(f"{agent.title} has no {_KINDS[kind]} that vaultd knows to be true. README lists what it has.")
+
+    def plan_of() -> Plan:
+        parts = parts_of(agent, config, [kind])
+        if not parts:
+            raise UsageError(f"{agent.title} has no file for that yet: make one in it first.")
+        return single_plan(parts, config.places)
+
     plan = plan_of()
     if not plan.empty:
         terminal.say(plan.text.rstrip("\n"))
-    if wanted:
-        first()
-        for text in _carried_out(config, plan, plan_of):
+    if args.apply:
+        if kind == "hooks":
+            refresh_hook(hook_source(), config.places)
+        for text in carried_out(config, plan, plan_of):
             terminal.say(text)
     elif not plan.empty:
         terminal.say("Nothing was changed. Add --apply to do it.")
     for note in plan.notes:
         terminal.say(note)
-    if wanted and needs_init(config):
+    if args.apply and needs_init(config):
         terminal.say("There is no vault yet: `vaultd up` makes one.")
+    return 0
 
 
-def _carried_out(config: Config, plan: Plan, plan_of: Callable[[], Plan]) -> list[str]:
-    """Carry a plan out; what was done. One that the settings have left behind is made anew."""
+def carried_out(config: Config, plan: Plan, plan_of: Callable[[], Plan]) -> Sequence[str]:
+    """Carry a plan out; what was done. One that the settings have left behind is made anew; ConflictError when they
+    changed again and again.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
             return apply(plan, config.places, local_now())
         except ConflictError:
             plan = plan_of()
     return apply(plan, config.places, local_now())
+
+
+_KINDS = {"hooks": "hooks", "mcp": "file of MCP servers", "instructions": "instructions file"}
+
+
+def _has(agent: Agent, kind: str) -> bool:
+    return {"hooks": agent.hooks, "mcp": agent.mcp, "instructions": agent.instructions}[kind] is not None

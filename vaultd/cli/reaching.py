@@ -36,7 +36,7 @@ def clean(environ: Mapping[str, str]) -> dict[str, str]:
     """
     from vaultd.agents import load_agents
 
-    kept = _KEPT | {agent.config.folder_env for agent in load_agents().values()}
+    kept = _KEPT | {agent.home.env for agent in load_agents().values()}
     return {
         name: value
         for name, value in environ.items()

@@ -26,6 +26,21 @@ class Terminal:
         self.clear()
         print(visible(text), file=sys.stderr)
 
+    def asks(self) -> bool:
+        """Whether there is a person to ask."""
+        return sys.stdin.isatty() and sys.stdout.isatty()
+
+    def ask(self, question: str) -> bool:
+        """Ask a person for a yes; no where there is none to ask."""
+        if not self.asks():
+            return False
+        self.clear()
+        try:
+            return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            print()
+            return False
+
     def json(self, value: object) -> None:
         """Print a value as one JSON document."""
         self.clear()

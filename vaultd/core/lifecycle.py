@@ -80,6 +80,9 @@ def in_order(events: Iterable[Event]) -> list[Event]:
     return kept
 
 
+_NOTICED = frozenset({"dead", "quiet"})  # reasons that vaultd gives for an end that nobody told of
+
+
 def typed(event: Event) -> str:
     """What a person typed in a prompt event; empty for other events and for prompts that nobody typed."""
     if event.kind is not Kind.PROMPT or event.subagent:
@@ -113,6 +116,8 @@ def life(ordered: Sequence[Event]) -> Life:
     reopened = False
     for number, event in enumerate(ordered):
         if event.kind is Kind.END:
+            if event.reason in _NOTICED and last is not None and not reopened and not since_close:
+                continue  # the agent had told of its end itself
             ended = happened if event.name == CLOSE_EVENT and happened else event.at
             happened = ended
             last, after_end, since_close, reopened = event, number + 1, 0, False
@@ -139,17 +144,17 @@ def life(ordered: Sequence[Event]) -> Life:
 
 
 def _claims(ordered: Sequence[Event]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All handoffs that start events claimed, and those whose stretch ended with at most one prompt and no tool."""
+    """All handoffs that events claimed, and those whose stretch ended with at most one prompt and no tool."""
     claimed: dict[str, None] = {}
     given_back: dict[str, None] = {}
     open_claims: list[str] = []
     prompts = tools = 0
     for event in ordered:
-        if event.kind is Kind.START and event.handoff:
+        if event.handoff and event.kind is not Kind.END:
             claimed.setdefault(event.handoff)
             if event.handoff not in open_claims:
                 open_claims.append(event.handoff)
-        elif event.kind in (Kind.TOOL, Kind.PRE_TOOL):
+        if event.kind in (Kind.TOOL, Kind.PRE_TOOL):
             tools += 1
         elif event.kind is Kind.PROMPT:
             prompts += bool(typed(event))

@@ -16,7 +16,7 @@ from vaultd.core.fit import Section, fit
 from vaultd.core.markup import clip, fold, size, squash, unescape
 from vaultd.core.told import when
 
-__all__ = ["RANKS", "Handoff", "injected", "parse_handoff"]
+__all__ = ["RANKS", "Handoff", "injected", "offered", "parse_handoff"]
 
 RANKS = {
     "": 0,
@@ -135,6 +135,13 @@ def injected(page: Handoff, limit: int, now: datetime, *, agent: str = "") -> st
         budget -= over
     text = fenced(clip(defuse(head), max(0, limit - size(fenced("")))))
     return text if size(text) <= limit else ""
+
+
+def offered(page: Handoff, now: datetime) -> str:
+    """The text that tells of a handoff which is not given but may be taken."""
+    title = f"It is about: {clip(fold(page.title), 200)}" if page.title else ""
+    take = f"It is open. To take it, so that no other session gets it: memory_handoff_accept, handoff_id {page.id}."
+    return fenced(defuse("\n".join(line for line in (_origin(page, now, ""), title, take) if line)))
 
 
 def _sections(body: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from vaultd.agents import load_agents
 from vaultd.config import Config
-from vaultd.engine.install import hook_is_current
+from vaultd.engine.install import hook_is_current, is_wired
 from vaultd.engine.setup import hook_source
 from vaultd.engine.status import status
 from vaultd.engine.stores import local_now, open_stores
-from vaultd.engine.wiring import is_wired
 from vaultd.errors import NoVaultError
 
 __all__ = ["Finding", "examine"]
@@ -34,7 +33,7 @@ def examine(config: Config) -> list[Finding]:
         Finding(False, f"settings: {problem}", "correct it; until then events wait") for problem in config.problems
     ]
     wired = [a.id for a in load_agents().values() if is_wired(a, config.places, config.environ)]
-    mend = "vaultd install-hooks --agent AGENT --apply"
+    mend = "vaultd connect"
     findings.append(Finding(bool(wired), f"agents wired: {', '.join(wired) or 'none'}", mend))
     if not findings[0].ok:
         return findings

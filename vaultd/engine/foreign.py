@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +21,7 @@ from vaultd.engine.installed import Installed, Row
 from vaultd.errors import ConflictError, RefusedError
 from vaultd.store import fs
 
-__all__ = ["FileChange", "Plan", "apply", "config_path", "mcp_path", "permissions", "read_foreign", "why_managed"]
+__all__ = ["FileChange", "Plan", "agent_path", "apply", "permissions", "read_foreign", "why_managed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +78,17 @@ class Plan:
         return "".join(parts)
 
 
-def config_path(agent: Agent, places: Places, environ: Mapping[str, str], file: str = "") -> Path:
-    """A file in an agent's configuration folder, by default the one with the hooks. A blank variable is none."""
-    return _folder(agent, places, environ, agent.config.folder) / (file or agent.config.file)
+def agent_path(agent: Agent, places: Places, environ: Mapping[str, str], file: str, folder: str | None = None) -> Path:
+    """A file in an agent's folder, or in another one below the home folder. A blank variable is none.
 
-
-def mcp_path(agent: Agent, places: Places, environ: Mapping[str, str]) -> Path:
-    """The file with an agent's MCP servers."""
-    return _folder(agent, places, environ, agent.mcp.folder) / agent.mcp.file
-
-
-def _folder(agent: Agent, places: Places, environ: Mapping[str, str], usual: str) -> Path:
-    moved = environ.get(agent.config.folder_env, "").strip() if agent.config.folder_env else ""
-    return Path(os.path.abspath(moved)) if moved else places.home / usual  # noqa: PTH100  # keeps links
+    Where a variable moves the agent's folder, `folder` moves with it.
+    """
+    home = agent.home
+    moved = environ.get(home.env, "").strip() if home.env else ""
+    if moved:
+        return Path(os.path.abspath(moved)) / home.below / file  # noqa: PTH100  # keeps links
+    usual = home.macos if home.macos and sys.platform == "darwin" else home.folder
+    return places.home / (usual if folder is None else folder) / file
 
 
 def read_foreign(path: Path) -> bytes | None:

@@ -24,12 +24,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
-from vaultd.agents import Rejected, complete, normalise, reads_transcript
+from vaultd.agents import Rejected, normalise
 from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, why_no_event
 from vaultd.core.ignore import matches
 from vaultd.core.observation import Observation
 from vaultd.core.sanitize import clean, line, observe
 from vaultd.core.session import digest
+from vaultd.engine.completing import completed
 from vaultd.engine.lifecycle import Lifecycle
 from vaultd.engine.offers import Fresh, Offers
 from vaultd.engine.projects import Project
@@ -37,7 +38,6 @@ from vaultd.engine.seen import Seen
 from vaultd.engine.sessions import Refreshed, Sessions
 from vaultd.engine.stores import Stores
 from vaultd.errors import VaultdError
-from vaultd.store import transcripts
 from vaultd.store.inbox import SessionName
 from vaultd.store.places import is_marked
 
@@ -208,9 +208,7 @@ class Ingest:
             known = ", ".join(stores.agents)
             return Rejected(f"unknown agent {delivery.header.get('agent', '')!r}; known are {known}")
         event = normalise(agent, delivery, stores.clock())
-        if isinstance(event, Event) and reads_transcript(agent, event):
-            return complete(agent, event, transcripts.tail(event.transcript))
-        return event
+        return completed(agent, event, stores.config) if isinstance(event, Event) else event
 
     def _ignored(self, event: Event) -> bool:
         """Whether `ignore_paths` keeps this event out, or `allow_list`: hooks may not have heard of that yet."""

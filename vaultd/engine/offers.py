@@ -15,9 +15,10 @@ from types import MappingProxyType
 from vaultd.agents import Agent, render
 from vaultd.core.checkout import below
 from vaultd.core.event import Event, Kind
-from vaultd.core.handoff import injected, parse_handoff
+from vaultd.core.handoff import parse_handoff
 from vaultd.core.ids import Sid
 from vaultd.core.observation import Observation
+from vaultd.core.received import injected, offered
 from vaultd.core.sanitize import line, redact
 from vaultd.engine.handoffs import Entry, Handoffs
 from vaultd.engine.lifecycle import last_client
@@ -61,7 +62,7 @@ def event_map(agents: Iterable[Agent]) -> dict[str, str]:
     lines: dict[str, str] = {}
     for agent in agents:
         for name, event in agent.events.items():
-            lines[f"{agent.id}.{name}"] = event.map_line
+            lines[f"{agent.id}.{name}"] = agent.map_line(event)
     return lines
 
 
@@ -136,16 +137,21 @@ class Offers:
         if page is None:
             return None
         handoff = parse_handoff(page.data, entry.path)
-        limits: dict[str, int] = {}
+        forms: dict[str, Agent] = {}  # of agents that take one shape the one that takes least
         for agent in self._stores.agents.values():
-            for shape in agent.shapes:
-                limits[shape] = min(limits.get(shape, agent.inject_limit), agent.inject_limit)
-        now = self._stores.clock()
+            for shape in agent.printed:
+                if shape not in forms or agent.inject_limit < forms[shape].inject_limit:
+                    forms[shape] = agent
+        now, claims = self._stores.clock(), self._stores.config.claims
         rules = self._stores.config.rules
-        texts = {s: render(s, redact(injected(handoff, limit, now), rules)) for s, limit in limits.items()}
+        told = {
+            shape: injected(handoff, agent.inject_limit, now) if claims else offered(handoff, now)
+            for shape, agent in forms.items()
+        }
+        texts = {shape: render(forms[shape], shape, redact(text, rules)) for shape, text in told.items()}
         claim = Claim(
             open_path=str(vault.root / entry.path),
-            accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md"),
+            accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md") if claims else "-",
             origin=line(candidate.origin, _ORIGIN_BYTES, rules),
             owner=candidate.owner,
             not_before=candidate.not_before,

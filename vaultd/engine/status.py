@@ -12,12 +12,13 @@ from vaultd import __version__
 from vaultd.core.session import digest
 from vaultd.engine.handoffs import Handoffs
 from vaultd.engine.history import History
-from vaultd.engine.mcpwiring import mcp_problem
+from vaultd.engine.install import is_wired
+from vaultd.engine.parts import server_problem
 from vaultd.engine.processes import daemon_process
 from vaultd.engine.reconcile import Behind, Reconcile, open_index
 from vaultd.engine.seen import Seen
 from vaultd.engine.stores import Stores
-from vaultd.engine.wiring import check, is_wired
+from vaultd.engine.wiring import check
 from vaultd.errors import VaultdError
 
 __all__ = ["OpenSession", "daemon_says", "http_state", "open_sessions", "status", "watch_state"]
@@ -138,7 +139,7 @@ def _problems(
     if git["blocked"]:
         problems.append(f"Nothing is committed: {git['blocked']}.")
     if (stores.vault.room / "paused").exists():
-        problems.append("Recording is paused: `vaultd resume` goes on.")
+        problems.append("Recording is paused: `vaultd resume-capture` goes on.")
     strangers = stores.inbox.strangers()
     if strangers:
         problems.append(f"{len(strangers)} files in {stores.inbox.new} are no events; take them away.")
@@ -225,6 +226,6 @@ def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:
         if is_wired(agent, config.places, config.environ):
             found = check(agent, config.places, config.environ, now, seen.read().get(agent.id, {}))
             problems.extend(f"{agent.title}: {p.text}. {p.mend}" for p in found)
-        if problem := mcp_problem(agent, config.places, config.environ):
+        if problem := server_problem(agent, config):
             problems.append(problem)
     return problems

@@ -7,63 +7,49 @@ never touched.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vaultd.agents import Agent
-from vaultd.agents.hookfile import entries, later_groups, removed
-from vaultd.agents.jsontext import JsonError
-from vaultd.config import Places
-from vaultd.engine.foreign import (
-    FileChange,
-    Plan,
-    apply,
-    config_path,
-    mcp_path,
-    permissions,
-    read_foreign,
-    why_managed,
-)
-from vaultd.engine.installed import Installed
-from vaultd.engine.mcpwiring import mcp_removal, record_name
+from vaultd.agents.edits import EditError
+from vaultd.agents.hookfile import later_groups
+from vaultd.config import Config, Places
+from vaultd.engine.foreign import FileChange, Plan, permissions, read_foreign, why_managed
+from vaultd.engine.installed import Installed, Row
+from vaultd.engine.parts import PARTS, Part, parts_of
 from vaultd.errors import RefusedError
+from vaultd.store import fs
 
-__all__ = ["apply", "uninstall_plan"]
+__all__ = ["uninstall_plan"]
 
 
 def uninstall_plan(
-    agents: Iterable[Agent], places: Places, environ: Mapping[str, str], *, everything: bool = True
+    agents: Sequence[Agent], config: Config, *, everything: bool = True, names: Iterable[str] = PARTS
 ) -> Plan:
-    """What it takes to take out these agents' entries and, with `everything`, all that is outside the vault.
+    """What it takes to take out these agents' parts and, with `everything`, all that is outside the vault.
 
     RefusedError, and nothing is done, when a file with entries of ours cannot be edited safely.
     """
-    record = Installed.of(places)
+    record = Installed.of(config.places)
     record.refuse_newer()
-    changes: list[FileChange] = []
-    rows = []
+    changes: dict[Path, FileChange] = {}
+    rows: list[Row] = []
     notes: list[str] = []
-    for agent in agents:
-        own = [row for row in record.rows if row.agent == agent.id]
-        servers = [row for row in record.rows if row.agent == record_name(agent)]
-        rows += [*own, *servers]
-        found = [
-            *(
-                _taken_out(agent, path, record, notes)
-                for path in dict.fromkeys([config_path(agent, places, environ), *(Path(row.file) for row in own)])
-            ),
-            *(
-                mcp_removal(agent, path, record)
-                for path in dict.fromkeys([mcp_path(agent, places, environ), *(Path(row.file) for row in servers)])
-            ),
-        ]
-        changes += [change for change in found if change is not None]
+    parts = [part for agent in agents for part in _all_parts(agent, config, record, names)]
+    for path in dict.fromkeys(part.path for part in parts):
+        change = _taken_out([part for part in parts if part.path == path], path, record, notes)
+        if change is not None:
+            changes[path] = change
+        left = change.after if change is not None else read_foreign(path)
+        if not _holds_others(path, left, agents, config):
+            rows += [row for row in record.rows if row.file == str(path)]
     copies = tuple(Path(row.backup) for row in rows if row.backup and record.copy(row) is not None)
     forget = tuple(dict.fromkeys(Path(row.file) for row in rows))
     made = tuple(dict.fromkeys(Path(folder) for row in rows for folder in row.made))
-    rest = _outside_the_vault(places) if everything else Plan()
+    rest = _outside_the_vault(config.places) if everything else Plan()
     return Plan(
-        changes=tuple(changes),
+        changes=tuple(changes.values()),
         copies=copies,
         forget=forget,
         files=rest.files,
@@ -73,39 +59,86 @@ def uninstall_plan(
     )
 
 
-def _taken_out(agent: Agent, path: Path, record: Installed, notes: list[str]) -> FileChange | None:
-    """The change that takes our entries out of a file; None when it holds none."""
+def _all_parts(agent: Agent, config: Config, record: Installed, names: Iterable[str]) -> Iterator[Part]:
+    """An agent's parts where they would be now, and where they were put while a variable said otherwise."""
+    for name in names:
+        now = parts_of(agent, config, [name])
+        yield from now
+        files = {str(part.path) for part in now}
+        for row in record.rows:
+            if now and row.agent == now[0].record and row.file not in files:
+                files.add(row.file)
+                same = [part for part in now if part.path.name == Path(row.file).name]
+                yield replace((same or now)[0], path=Path(row.file))
+
+
+def _holds_others(path: Path, left: bytes | None, agents: Sequence[Agent], config: Config) -> bool:
+    """Whether a file still holds something of ours, which what is kept about it is needed for."""
+    for agent in agents:
+        for part in parts_of(agent, config):
+            if part.path == path and left is not None and part.word.encode() in left:
+                try:
+                    if part.holds(left.decode("utf-8")):
+                        return True
+                except (UnicodeError, EditError):
+                    return True
+    return False
+
+
+def _taken_out(parts: list[Part], path: Path, record: Installed, notes: list[str]) -> FileChange | None:
+    """The change that takes our parts out of one file; None when it holds none of them."""
     before = read_foreign(path)
-    by_hand = f"Take out the entries with `vaultd-hook {agent.id}` yourself and try again."
     if before is None:
         return None
+    by_hand = f"Take out what has `{parts[0].word}` in it yourself and try again."
     try:
         text = before.decode("utf-8")
-        if not entries(agent, text):
+        held = [part for part in parts if part.holds(text)]
+        if not held:
             return None
-        after = _without_entries(agent, path, before, record)
-        if agent.trust.style and later_groups(agent, text):
-            notes.append(f"{agent.title} will ask again about hooks of others that stand after vaultd's in {path}.")
-    except (UnicodeError, JsonError) as error:
-        if b"vaultd-hook" not in before:
+        after = _without(held, before, record)
+        first = held[0]
+        if first.name == "hooks" and not first.whole and first.agent.trust.style and later_groups(first.agent, text):
+            title = first.agent.title
+            notes.append(f"{title} will ask again about hooks of others that stand after vaultd's in {path}.")
+    except (UnicodeError, EditError) as error:
+        if not any(part.word.encode() in before for part in parts):
             return None
         raise RefusedError(f"{path} cannot be edited safely ({error}). {by_hand}") from error
     target = Path(os.path.realpath(path))
-    reason = why_managed(target)
-    if reason:
+    if reason := why_managed(target):
         raise RefusedError(f"{path} is looked after by something else: {reason}. {by_hand}")
-    return FileChange(agent.id, path, target, before, after, permissions(target), entering=False)
+    return FileChange(held[0].record, path, target, before, after, permissions(target), entering=False)
 
 
-def _without_entries(agent: Agent, path: Path, before: bytes, record: Installed) -> bytes | None:
-    """What a file holds once our entries are out; None when it goes because it was ours alone."""
+def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | None:
+    """What a file holds once our parts are out; None when it goes because it was ours alone."""
+    path, first = parts[0].path, parts[0]
+    text: str | None = before.decode("utf-8")
+    for part in parts:
+        text = part.leave(text) if text is not None else None
     known, original = record.original(path, before)
-    if known and (original is None or not entries(agent, original.decode("utf-8"))):
-        return original
-    left = removed(agent, before.decode("utf-8"))
-    if left is None and any(row.file == str(path) and row.before is None for row in record.rows):
-        return None
-    return (left if left is not None else "{}\n").encode("utf-8")
+    if known and (original is None or text is None or ("vaultd" in text) == (b"vaultd" in original)):
+        return original  # unless another part of ours is to stay
+    rows = [row for row in record.rows if row.file == str(path)]
+    if text is None:
+        empty = not rows or any(row.before is None for row in rows) or first.whole
+        return None if empty and (rows or first.whole) else _EMPTY.get(_format(first), b"")
+    left = text.encode("utf-8")
+    # We ended a last line that nothing ended: that goes too.
+    for end in (b"\r\n", b"\n"):
+        if left.endswith(end) and fs.revision(left.removesuffix(end)) in {row.before for row in rows}:
+            return left.removesuffix(end)
+    return left
+
+
+_EMPTY = {"json": b"{}\n", "jsonc": b"{}\n"}
+
+
+def _format(part: Part) -> str:
+    """The format of a part's file; "" for text."""
+    where = {"hooks": part.agent.hooks, "mcp": part.agent.mcp}.get(part.name)
+    return where.format if where is not None else ""
 
 
 def _outside_the_vault(places: Places) -> Plan:

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from vaultd.agents import Agent
+from vaultd.agents import Agent, edits
+from vaultd.agents.edits import EditError
 from vaultd.agents.hookfile import Entry, entries
-from vaultd.agents.jsontext import JsonError, Text
 from vaultd.agents.trust import Verdict, trust_verdicts
 from vaultd.config import Places
 from vaultd.core.event import Kind
-from vaultd.engine.foreign import config_path, read_foreign
-from vaultd.engine.install import is_wired
+from vaultd.engine.foreign import agent_path, read_foreign
 from vaultd.engine.installed import Installed
+from vaultd.engine.parts import Part, hook_parts
 from vaultd.errors import RefusedError
 from vaultd.store import transcripts
 
-__all__ = ["Problem", "check", "is_wired"]
+__all__ = ["Problem", "check"]
 
 _LAG = timedelta(seconds=120)  # a transcript that is so much newer than the last event
 _SURE = timedelta(minutes=15)  # and so much: no model thinks for so long
@@ -50,25 +49,44 @@ def check(
 
     `seen` tells by event name what was heard of it: `last` (RFC 3339) and `count`.
     """
-    path = config_path(agent, places, environ)
     problems = list(_switches(agent, places, environ))
-    try:
-        found = entries(agent, (read_foreign(path) or b"").decode("utf-8"))
-    except (RefusedError, UnicodeDecodeError, JsonError) as error:
-        told = str(error).rstrip(".")
-        return [*problems, Problem(f"{path} cannot be read, by {agent.title} neither: {told}", "Mend that file.")]
-    problems += _entries(agent, path, found)
-    problems += _programs(agent, places, found)
-    problems += _trust(agent, places, environ, path, found, seen)
+    parts = hook_parts(agent, places, environ)
+    found: list[Entry] = []
+    for part in parts:
+        try:
+            text = (read_foreign(part.path) or b"").decode("utf-8")
+            if part.whole:
+                problems += _own_file(agent, part, text)
+            else:
+                found += entries(agent, text)
+        except (RefusedError, UnicodeDecodeError, EditError) as error:
+            told = str(error).rstrip(".")
+            problem = Problem(f"{part.path} cannot be read, by {agent.title} neither: {told}", "Mend that file.")
+            return [*problems, problem]
+    path = parts[0].path if parts else agent_path(agent, places, environ, "")
+    if not parts or not parts[0].whole:
+        problems += _entries(agent, path, found)
+        problems += _programs(agent, places, found)
+        problems += _trust(agent, places, environ, path, found, seen)
     problems += _missing(agent, seen, now)
     problems += _growth(agent, places, environ, path, seen, now)
     return problems
 
 
+def _own_file(agent: Agent, part: Part, text: str) -> Iterator[Problem]:
+    """A file that should be ours."""
+    if not part.holds(text):
+        yield Problem(f"its hook {part.path} is gone" if not text else f"{part.path} is not vaultd's", _install(agent))
+    elif part.enter(text) != text:
+        yield Problem(f"its hook {part.path} is not as this release writes it", _install(agent))
+    elif part.executable and not os.access(part.path, os.X_OK):
+        yield Problem(f"the hook {part.path} cannot be run (not executable)", _install(agent))
+
+
 def _switches(agent: Agent, places: Places, environ: Mapping[str, str]) -> Iterator[Problem]:
     """Settings of the agent that keep all hooks from running."""
-    for switch in agent.config.switches:
-        path = config_path(agent, places, environ, switch.file)
+    for switch in agent.hooks.switches if agent.hooks is not None else ():
+        path = agent_path(agent, places, environ, switch.file)
         value = _settings(path, switch.format)
         for key in switch.path:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -114,7 +132,7 @@ def _trust(
     """Hooks that the agent does not run because nobody trusted them as they are."""
     if not agent.trust.style or not found:
         return
-    record = config_path(agent, places, environ, agent.trust.file)
+    record = agent_path(agent, places, environ, agent.trust.file)
     try:
         text = (read_foreign(record) or b"").decode("utf-8")
     except (RefusedError, UnicodeDecodeError):
@@ -157,8 +175,10 @@ def _growth(
     agent: Agent, places: Places, environ: Mapping[str, str], path: Path, seen: Mapping[str, Any], now: datetime
 ) -> Iterator[Problem]:
     """A transcript that grows while no event comes."""
-    folder = config_path(agent, places, environ, agent.transcripts.folder)
-    newest = transcripts.newest(folder, agent.transcripts.pattern)
+    if not agent.transcripts.pattern:
+        return
+    folder = agent_path(agent, places, environ, agent.transcripts.folder, agent.transcripts.home)
+    newest = transcripts.newest(folder, agent.transcripts.pattern.replace("{session}", "*"))
     if newest is None:
         return
     grown = datetime.fromtimestamp(newest.at, now.tzinfo)
@@ -174,26 +194,22 @@ def _growth(
         yield Problem(text, _restart(agent))
 
 
-def _settings(path: Path, format_: str) -> Any:
-    """A configuration file's content; None when it is missing or cannot be read (that is told elsewhere)."""
+def _settings(path: Path, kind: str) -> Any:
+    """A configuration file's content; None when it cannot be read (that is told elsewhere)."""
     try:
-        text = (read_foreign(path) or b"").decode("utf-8")
-        if format_ == "toml":
-            return tomllib.loads(text)
-        return Text(text, lenient=format_ == "jsonc").root.value if text.strip() else None
-    except (RefusedError, UnicodeDecodeError, JsonError, tomllib.TOMLDecodeError):
+        return edits.read(kind, (read_foreign(path) or b"").decode("utf-8"))
+    except (RefusedError, UnicodeDecodeError, EditError):
         return None
 
 
 def _install(agent: Agent) -> str:
-    return f"Run `vaultd install-hooks --agent {agent.id} --apply`."
+    return f"Run `vaultd connect {agent.id}`."
 
 
 def _restart(agent: Agent) -> str:
     """What helps when entries are there but hooks do not run."""
-    return (
-        f"First {agent.config.restart}; if that does not help, run `vaultd install-hooks --agent {agent.id} --apply`."
-    )
+    restart = agent.hooks.restart if agent.hooks is not None else ""
+    return f"First {restart or f'start {agent.title} again'}; if that does not help, run `vaultd connect {agent.id}`."
 
 
 def _last(seen: Mapping[str, Mapping[str, Any]], name: str) -> datetime | None:

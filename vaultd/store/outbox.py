@@ -1,19 +1,22 @@
 """The outbox: what the hook needs to know, in files that shell builtins can read. All of it is derived.
 
-    map/<agent>.<Event>     one line, three words: shape, moment (start, prompt or -), drain or -
+    map/<agent>.<Event>     one line: shape, moment (start, prompt, tool or -), drain or -, and for prompt and tool the
+                            name in the payload of the session's id
+    given/<agent>-<id>      an empty file: that session had its moment
     map/command             one line: the vaultd executable that a detached ingest pass runs
     at/<checkout>/<subdir>/@vaultd/claim     what a session starting there may claim
     at/<checkout>/<subdir>/@vaultd/<shape>   the exact bytes that it is given then
 
-`at` mirrors absolute paths. A claim's lines: the open handoff's path, its path once accepted, the native id of the
-session that left it, that session's client (pid, start ticks, boot id; 0 when it needs not be checked), the epoch
-second before which it is not offered. Order of writing: prepared texts first, the claim last; of removal: the claim
-first.
+`at` mirrors absolute paths. A claim's lines: the open handoff's path; its path once accepted, or `-` where it is only
+offered: printed, and left open; the native id of the session that left it; that session's client (pid, start ticks,
+boot id; 0 when it needs not be checked); the epoch second before which it is not offered. Order of writing: prepared
+texts first, the claim last; of removal: the claim first.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +28,7 @@ from vaultd.store import fs
 __all__ = ["Claim", "Offer", "Outbox"]
 
 _FOLDER = "@vaultd"
+_GIVEN_S = 90 * 24 * 3600
 _NAME_BYTES, _PATH_BYTES = 255, 3_500  # the latter leaves room for a file's own name in what a system call takes
 
 
@@ -58,9 +62,11 @@ class Outbox:
     def __init__(self, room: Path) -> None:
         self.map = room / "outbox/map"
         self.at = room / "outbox/at"
+        self._given = room / "outbox/given"
 
     def write_map(self, lines: Mapping[str, str], command: str) -> None:
         """Make the event map say exactly this; files that say it already are left alone. Safe beside another writer."""
+        self._given.mkdir(parents=True, exist_ok=True)
         wanted = {**{name: line + "\n" for name, line in lines.items()}, "command": command + "\n"}
         for name, text in wanted.items():
             self._put(self.map / name, os.fsencode(text))
@@ -127,7 +133,11 @@ class Outbox:
         return found
 
     def clear(self, keep: Iterable[tuple[str, str]] = ()) -> None:
-        """Withdraw every offer but those of the given (checkout, subdir) places."""
+        """Withdraw every offer but those of the given (checkout, subdir) places; forget moments of long ago."""
+        oldest = time.time() - _GIVEN_S
+        for entry in os.scandir(self._given) if self._given.is_dir() else ():
+            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                fs.remove(Path(entry.path))
         kept = {self.folder(checkout, subdir) for checkout, subdir in keep}
         for name, folders, _ in os.walk(self.at):
             folder = Path(name)

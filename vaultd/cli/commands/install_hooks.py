@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vaultd.cli.terminal import Terminal
 
-HELP = "wire an agent (prints the change; --apply makes it)"
+HELP = "wire one agent (prints the change; --apply makes it)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,22 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
-    from vaultd.agents import load_agents
-    from vaultd.cli.opening import configured
-    from vaultd.cli.planning import show_plan
-    from vaultd.engine.install import install_plan, refresh_hook
-    from vaultd.engine.setup import hook_source
-    from vaultd.errors import UsageError
+    from vaultd.cli.planning import install_part
 
-    config = configured(args)
-    agent = load_agents().get(args.agent)
-    if agent is None:
-        raise UsageError(f"Unknown agent {args.agent!r}. Known are: {', '.join(load_agents())}.")
-    show_plan(
-        terminal,
-        config,
-        lambda: install_plan(agent, config.places, config.environ),
-        wanted=args.apply,
-        first=lambda: refresh_hook(hook_source(), config.places),
-    )
-    return 0
+    return install_part(args, terminal, args.agent, "hooks")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vaultd.cli.terminal import Terminal
 
-HELP = "let a client ask the memory over MCP (prints the change; --apply makes it)"
+HELP = "let one client ask the memory over MCP (prints the change; --apply makes it)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
-    from vaultd.agents import load_agents
-    from vaultd.cli.opening import configured
-    from vaultd.cli.planning import show_plan
-    from vaultd.engine.mcpwiring import mcp_plan
-    from vaultd.errors import UsageError
+    from vaultd.cli.planning import install_part
 
-    config = configured(args)
-    agent = load_agents().get(args.client)
-    if agent is None:
-        raise UsageError(f"Unknown client {args.client!r}. Known are: {', '.join(load_agents())}.")
-    show_plan(terminal, config, lambda: mcp_plan(agent, config), wanted=args.apply, first=lambda: None)
-    return 0
+    return install_part(args, terminal, args.client, "mcp")

@@ -1,4 +1,4 @@
-"""Stop recording on this machine until `vaultd resume`: hooks write nothing at all."""
+"""Stop recording on this machine until `vaultd resume-capture`: hooks write nothing at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vaultd.cli.terminal import Terminal
 
-HELP = "stop recording until `vaultd resume`"
+HELP = "stop recording until `vaultd resume-capture`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,5 +21,5 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.setup import set_paused
 
     set_paused(opened(args, forgiving=True), True)
-    terminal.say("Paused: nothing is recorded until `vaultd resume`.")
+    terminal.say("Paused: nothing is recorded until `vaultd resume-capture`.")
     return 0

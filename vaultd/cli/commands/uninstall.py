@@ -20,12 +20,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
     from vaultd.agents import load_agents
     from vaultd.cli.opening import configured
-    from vaultd.engine.install import apply
+    from vaultd.engine.foreign import apply
     from vaultd.engine.stores import local_now
     from vaultd.engine.uninstall import uninstall_plan
 
     config = configured(args, forgiving=True)
-    plan = uninstall_plan(load_agents().values(), config.places, config.environ)
+    plan = uninstall_plan(list(load_agents().values()), config)
     if plan.empty:
         terminal.say("Nothing of vaultd is installed here.")
     elif not args.apply:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.apply:
         _stop(args, terminal)
         # Once more: in its last moments the daemon may have made something.
-        plan = uninstall_plan(load_agents().values(), config.places, config.environ)
+        plan = uninstall_plan(list(load_agents().values()), config)
         for text in apply(plan, config.places, local_now()):
             terminal.say(text)
     elif not plan.empty:

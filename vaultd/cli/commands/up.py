@@ -19,6 +19,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Start it, and say what to do next."""
     from vaultd.cli.opening import configured, opened
     from vaultd.cli.starting import start_daemon
+    from vaultd.engine.connecting import is_found
     from vaultd.engine.install import refresh_hook, wired_agents
     from vaultd.engine.setup import hook_source, init, needs_init, remember, was_here
     from vaultd.engine.status import daemon_says
@@ -45,15 +46,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     wired = wired_agents(stores.agents.values(), config.places, config.environ)
     if wired:
         terminal.say(f"Agents that are wired: {', '.join(wired)}")
-    missing = [a for a in stores.agents if a not in wired]
-    if missing:
-        terminal.say("Next, for each agent that you use:")
-        for agent in missing:
-            terminal.say(f"  vaultd install-hooks --agent {agent} --apply")
-            terminal.say(f"  vaultd install-mcp --client {agent} --apply")
+    missing = [a.id for a in stores.agents.values() if a.id not in wired and is_found(a, config.places, config.environ)]
     if flaw := daemon_says(stores, "no-http"):
         terminal.say(f"HTTP: {flaw}; the rest works.")
     if flaw := daemon_says(stores, "held"):
         raise RefusedError(f"The settings are wrong, events wait: {flaw}")
     terminal.say("`vaultd status` shows what is recorded.")
+    if missing and terminal.ask(f"Connect the agents that are found here ({', '.join(missing)})?"):
+        from vaultd.cli.commands import connect
+
+        chosen = argparse.Namespace(**{**vars(args), "agents": missing, "yes": False, "only_print": False})
+        return connect.run(chosen, terminal)
+    if missing or not wired:
+        terminal.say(f"Next: `vaultd connect` (found here: {', '.join(missing) or 'none yet'}).")
     return 0

@@ -1,0 +1,44 @@
+"""A block of ours between two marks in somebody's Markdown file, and whole files of ours. Pure, text to text."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["block_in", "own_mark", "with_block", "without_block"]
+
+_BEGIN, _END = "<!-- vaultd:begin -->", "<!-- vaultd:end -->"
+_BLOCK = re.compile(rf"^{_BEGIN}[ \t]*\r?\n.*?^{_END}[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+own_mark = "written by vaultd"
+"""Words in the first lines of every file that is wholly ours."""
+
+
+def block_in(text: str) -> str | None:
+    """Our block in a text, its marks included; None when there is none."""
+    found = _BLOCK.search(text)
+    return found[0] if found else None
+
+
+def with_block(text: str, content: str) -> str:
+    """The text with our block at its end, or with other content in it where it stands."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = newline.join([_BEGIN, *content.strip("\n").split("\n"), _END]) + newline
+    if (there := _BLOCK.search(text)) is not None:
+        if there[0].rstrip("\r\n") == block.rstrip("\r\n"):
+            return text
+        return text[: there.start()] + block + text[there.end() :]
+    gap = "" if not text.strip("\ufeff") else newline if text.endswith("\n") else newline * 2
+    return text + gap + block
+
+
+def without_block(text: str) -> str | None:
+    """The text without our block and the blank line before it; None when nothing is left."""
+    there = _BLOCK.search(text)
+    if there is None:
+        return text
+    before = text[: there.start()]
+    for newline in ("\r\n", "\n"):
+        if before.endswith(newline * 2):
+            before = before[: -len(newline)]
+            break
+    return (before + text[there.end() :]) if (before + text[there.end() :]).strip("\ufeff") else None

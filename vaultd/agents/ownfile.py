@@ -1,0 +1,46 @@
+"""Files that are wholly ours in an agent's folder: hook programs, plugins, skills. Pure, but for reading what ships."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from pathlib import Path
+
+from vaultd.agents.blocktext import own_mark
+from vaultd.agents.edits import EditError
+from vaultd.agents.model import Agent
+
+__all__ = ["is_own", "own_text", "replaced"]
+
+
+def own_text(agent: Agent, hook: Path, event: str) -> str:
+    """What a file says that is written instead of an entry; `event` is "" where one file is for all."""
+    if agent.hooks is None or not agent.hooks.template:
+        raise EditError(f"{agent.title} has no file of its own")
+    text = _shipped(agent.hooks.template)
+    for mark, value in (
+        ("@HOOK_SH@", shlex.quote(str(hook))),
+        ("@HOOK_JS@", json.dumps(str(hook))),
+        ("@AGENT@", agent.id),
+        ("@EVENT@", event),
+    ):
+        text = text.replace(mark, value)
+    return text
+
+
+def is_own(text: str) -> bool:
+    """Whether a file is ours, as its first lines say."""
+    return own_mark in text[:400]
+
+
+def replaced(text: str, wanted: str) -> str:
+    """What a file should say; EditError when it says something that is not ours."""
+    if text.strip() and not is_own(text):
+        raise EditError("it is not vaultd's file: it was there before")
+    return wanted
+
+
+@functools.cache
+def _shipped(name: str) -> str:
+    return (Path(__file__).parent / "plugins" / name).read_text("utf-8")

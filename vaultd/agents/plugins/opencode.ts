@@ -1,0 +1,97 @@
+// written by vaultd; `vaultd disconnect` takes it away.
+// Files what happens in a session with the hook program, one at a time, and puts the handoff into the first prompt.
+// Opens no connection; whatever goes wrong here stays here.
+import { spawn } from "node:child_process"
+
+const HOOK = @HOOK_JS@
+const MOST = 64 * 1024 // characters of a tool's output
+const WAIT_MS = 4000
+
+let queue: Promise<unknown> = Promise.resolve()
+const parents = new Map<string, string>()
+const answers = new Map<string, string>()
+const open = new Set<string>()
+
+function hook(event: string, cwd: string, payload: object): Promise<string> {
+  return new Promise((resolve) => {
+    let said = ""
+    const done = () => resolve(said)
+    try {
+      const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+      const late = setTimeout(() => child.kill("SIGKILL"), WAIT_MS)
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("data", (part: string) => (said += part))
+      child.on("error", done)
+      child.on("close", () => (clearTimeout(late), done()))
+      child.stdin.on("error", () => {})
+      child.stdin.end(JSON.stringify(payload))
+    } catch {
+      done()
+    }
+  })
+}
+
+function send(event: string, cwd: string, sessionID: string, more: object = {}): Promise<string> {
+  const parent = parents.get(sessionID)
+  const who = parent ? { session: parent, subagent: sessionID } : { session: sessionID }
+  const sent = queue.then(() => hook(event, cwd, { ...who, cwd, ...more }))
+  queue = sent.catch(() => "")
+  return sent
+}
+
+export const Vaultd = async ({ directory }: { directory: string }) => ({
+  event: async ({ event }: any) => {
+    const info = event.properties?.info
+    const sessionID = event.properties?.sessionID
+    if (event.type === "session.created" && info?.parentID) {
+      parents.set(info.id, parents.get(info.parentID) ?? info.parentID)
+    } else if (event.type === "session.created" && info) {
+      open.add(info.id)
+      void send("session.created", directory, info.id)
+    } else if (event.type === "session.idle" && sessionID) {
+      const text = answers.get(sessionID) ?? ""
+      answers.delete(sessionID)
+      void send(parents.has(sessionID) ? "subagent.idle" : "session.idle", directory, sessionID, { text })
+    } else if (event.type === "session.compacted" && sessionID) {
+      void send("session.compacted", directory, sessionID)
+    } else if (event.type === "session.deleted" && info && open.delete(info.id)) {
+      void send("session.end", directory, info.id, { reason: "deleted" })
+    } else if (event.type === "message.part.updated") {
+      const part = event.properties?.part
+      if (part?.type === "tool" && part.state?.status === "error") {
+        const call = { tool: part.tool, callID: part.callID, args: part.state.input, error: String(part.state.error) }
+        void send("tool.error", directory, part.sessionID, { call })
+      }
+    }
+  },
+  "chat.message": async (_: any, output: any) => {
+    const { id, sessionID } = output.message
+    if (parents.has(sessionID)) return
+    open.add(sessionID)
+    const texts = output.parts.filter((part: any) => part.type === "text" && !part.synthetic).map((part: any) => part.text)
+    const prompt = texts.join("\n")
+    // `opencode run` puts quotes round a text with spaces.
+    const asked = process.argv.includes("run") ? prompt.replace(/^"([^]*\s[^]*)"$/, "$1") : prompt
+    const text = await send("chat.message", directory, sessionID, { prompt: asked, messageID: id })
+    if (!text) return
+    const partID = `prt_${Date.now().toString(36)}zzvaultd`
+    output.parts.push({ id: partID, sessionID, messageID: id, type: "text", text, synthetic: true })
+  },
+  "tool.execute.after": async (input: any, output: any) => {
+    const { tool, callID, args, sessionID } = input
+    const call = { tool, callID, args, exit: output?.metadata?.exit, exists: output?.metadata?.exists }
+    const text = ["bash"].includes(tool) ? String(output?.output ?? "").slice(-MOST) : ""
+    void send("tool.execute.after", directory, sessionID, { call: { ...call, output: text } })
+  },
+  "experimental.text.complete": async (input: any, output: any) => {
+    answers.set(input.sessionID, String(output?.text ?? ""))
+  },
+  "experimental.session.compacting": async (input: any) => {
+    void send("session.compacting", directory, input.sessionID)
+  },
+  dispose: async () => {
+    for (const sessionID of open) void send("session.end", directory, sessionID, { reason: "exit" })
+    open.clear()
+    await queue
+  },
+})

@@ -1,0 +1,73 @@
+// written by vaultd; `vaultd disconnect` takes it away.
+// Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
+// Opens no connection; whatever goes wrong here stays here.
+import { spawn } from "node:child_process"
+
+const HOOK = @HOOK_JS@
+const MOST = 64 * 1024 // characters of a tool's output
+const WAIT_MS = 4000
+
+let queue: Promise<unknown> = Promise.resolve()
+
+function hook(event: string, cwd: string, payload: object): Promise<string> {
+  return new Promise((resolve) => {
+    let said = ""
+    const done = () => resolve(said)
+    try {
+      const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+      const late = setTimeout(() => child.kill("SIGKILL"), WAIT_MS)
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("data", (part: string) => (said += part))
+      child.on("error", done)
+      child.on("close", () => (clearTimeout(late), done()))
+      child.stdin.on("error", () => {})
+      child.stdin.end(JSON.stringify(payload))
+    } catch {
+      done()
+    }
+  })
+}
+
+function send(event: string, ctx: any, more: object = {}): Promise<string> {
+  const cwd = ctx?.cwd ?? process.cwd()
+  const session = ctx?.sessionManager?.getSessionId?.() ?? ""
+  const transcript = ctx?.sessionManager?.getSessionFile?.() ?? ""
+  const sent = queue.then(() => hook(event, cwd, { session, cwd, transcript, ...more }))
+  queue = sent.catch(() => "")
+  return sent
+}
+
+function texts(content: any): string {
+  if (typeof content === "string") return content
+  const parts = Array.isArray(content) ? content.filter((part: any) => part?.type === "text") : []
+  return parts.map((part: any) => part.text).join("\n")
+}
+
+export default function (pi: any) {
+  pi.on("session_start", async (event: any, ctx: any) => {
+    void send("session_start", ctx, { reason: event.reason })
+  })
+  pi.on("before_agent_start", async (event: any, ctx: any) => {
+    const content = await send("before_agent_start", ctx, { prompt: String(event.prompt ?? "") })
+    return content ? { message: { customType: "vaultd", content, display: false } } : undefined
+  })
+  pi.on("tool_result", async (event: any, ctx: any) => {
+    const { toolName, toolCallId, input, isError, structuredContent } = event
+    const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
+    const call = { tool: toolName, callID: toolCallId, args: input, exit: structuredContent?.exit_code }
+    void send("tool_result", ctx, { call: { ...call, failed: Boolean(isError), output: told } })
+  })
+  pi.on("agent_end", async (event: any, ctx: any) => {
+    const said = (event.messages ?? []).filter((message: any) => message?.role === "assistant")
+    void send("agent_end", ctx, { text: texts(said[said.length - 1]?.content) })
+  })
+  pi.on("session_before_compact", async (_: any, ctx: any) => {
+    void send("session_before_compact", ctx)
+  })
+  pi.on("session_compact", async (_: any, ctx: any) => {
+    void send("session_compact", ctx)
+  })
+  pi.on("session_shutdown", async (event: any, ctx: any) => {
+    await send("session_shutdown", ctx, { reason: event?.reason })
+  })
+}

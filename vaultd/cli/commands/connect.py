@@ -1,0 +1,71 @@
+"""Connect the agents on this machine to the memory: their hooks, MCP servers and instructions.
+
+Shows one plan, and does it when you say yes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultd.cli.terminal import Terminal
+
+HELP = "connect the agents on this machine to the memory (shows the plan, asks)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="only these (default: all that are found)")
+    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("--print", dest="only_print", action="store_true", help="only show the plan")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Show the plan, ask, carry it out. 6 when a file was refused and left; 4 when no agent is found."""
+    from vaultd.agents import load_agents
+    from vaultd.cli.opening import configured
+    from vaultd.cli.planning import carried_out, named_agents
+    from vaultd.engine.connecting import enter_plan, is_found
+    from vaultd.engine.foreign import Plan
+    from vaultd.engine.install import refresh_hook
+    from vaultd.engine.parts import parts_of
+    from vaultd.engine.setup import hook_source, init, needs_init
+
+    config = configured(args)
+    known = load_agents()
+    agents = named_agents(args.agents) or [a for a in known.values() if is_found(a, config.places, config.environ)]
+    if not agents:
+        terminal.say(f"No agent is found on this machine. Name those that you use; known are: {', '.join(known)}.")
+        return 4
+    terminal.say(f"Agents: {', '.join(agent.title for agent in agents)}")
+
+    def plan_of() -> Plan:
+        return enter_plan([part for agent in agents for part in parts_of(agent, config)], config.places)[0]
+
+    plan, refused = enter_plan([part for agent in agents for part in parts_of(agent, config)], config.places)
+    fresh = needs_init(config)
+    if fresh:
+        terminal.say(f"make a vault at {config.vault}")
+    if not plan.empty:
+        terminal.say(plan.text.rstrip("\n"))
+    for one in refused:
+        terminal.warn(f"Refused, and left as it is: {one.text}")
+    if plan.empty and not fresh:
+        done = True
+        refresh_hook(hook_source(), config.places)
+    elif args.only_print:
+        done = False
+    else:
+        done = args.yes or terminal.ask("Do this?")
+    if done and (fresh or not plan.empty):
+        if fresh:
+            init(config)
+        refresh_hook(hook_source(), config.places)
+        for text in carried_out(config, plan, plan_of):
+            terminal.say(text)
+    elif not done:
+        terminal.say("Nothing was changed." + ("" if args.only_print or terminal.asks() else " Add --yes to do it."))
+    for note in plan.notes:
+        terminal.say(note)
+    return 6 if refused else 0

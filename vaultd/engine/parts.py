@@ -1,0 +1,182 @@
+"""What vaultd puts into other programs' files: for each agent its hooks, its MCP server, its instructions.
+
+A `Part` is one file with the pure edits that put ours in and take it out again. What is done with parts is the same for
+all of them: see `connecting.py` and `uninstall.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from vaultd.agents import Agent, blocktext, hookfile, mcpfile, ownfile
+from vaultd.agents.edits import EditError
+from vaultd.config import Config, Places, vault_path
+from vaultd.engine.foreign import agent_path, read_foreign
+from vaultd.engine.routing import ROUTING, SKILL
+from vaultd.errors import RefusedError
+
+__all__ = ["PARTS", "Part", "hook_parts", "parts_of", "server_command", "server_problem"]
+
+PARTS = ("hooks", "mcp", "instructions")
+"""What can be put in, by the names that the commands use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file that something of ours goes into.
+
+    `enter` gives the text with ours in it ("" stands for no file), `leave` the text without (None: the file goes), and
+    `holds` whether ours is in. All raise EditError for a text that cannot be read or edited safely. `paste` is what a
+    person can put in by hand, `word` stands in every file that ours is in.
+    """
+
+    agent: Agent
+    name: str
+    path: Path
+    enter: Callable[[str], str]
+    leave: Callable[[str], str | None]
+    holds: Callable[[str], bool]
+    paste: Callable[[], str]
+    word: str
+    whole: bool = False
+    executable: bool = False
+
+    @property
+    def record(self) -> str:
+        """Under which name changes are recorded: hooks under the agent's own."""
+        return self.agent.id if self.name == "hooks" else f"{self.agent.id} {self.name}"
+
+
+def parts_of(agent: Agent, config: Config, names: Iterable[str] = PARTS) -> list[Part]:
+    """The parts of an agent, of these kinds; a kind that the agent has not gives none."""
+    wanted, found = set(names), list[Part]()
+    if "hooks" in wanted:
+        found += hook_parts(agent, config.places, config.environ)
+    if "mcp" in wanted and agent.mcp is not None:
+        found.append(_mcp(agent, config))
+    if "instructions" in wanted and agent.instructions is not None:
+        found += _instructions(agent, config.places, config.environ)
+    return found
+
+
+def hook_parts(agent: Agent, places: Places, environ: Mapping[str, str]) -> list[Part]:
+    """The files that an agent's hooks go into. Where its files are made by a person (`*`), those that there are."""
+    hooks = agent.hooks
+    if hooks is None:
+        return []
+    whole = agent_path(agent, places, environ, hooks.file, hooks.folder)
+    if hooks.template:
+        return [_own(agent, places, path, event) for path, event in _one_per_event(agent, whole)]
+    paths = sorted(whole.parent.glob(whole.name)) if "*" in whole.name else [whole]
+    entries = Part(
+        agent,
+        "hooks",
+        whole,
+        enter=partial(hookfile.added, agent, hook=places.hook),
+        leave=partial(hookfile.removed, agent),
+        holds=lambda text: bool(hookfile.entries(agent, text)),
+        paste=partial(hookfile.snippet, agent, places.hook),
+        word=hookfile.HOOK_NAME,
+    )
+    return [replace(entries, path=path) for path in paths]
+
+
+def server_command(config: Config) -> tuple[str, tuple[str, ...]]:
+    """The command and arguments of an entry among MCP servers.
+
+    Clients start servers in an environment of few variables: a vault that only this environment leads to is named.
+    """
+    bare = {name: value for name, value in config.environ.items() if name in ("HOME", "USERPROFILE")}
+    found = vault_path(None, bare, replace(config.places, config=config.places.home / ".config/vaultd"))
+    named = () if found == config.vault else ("--vault", str(config.vault))
+    return config.command, (*named, "mcp")
+
+
+def _one_per_event(agent: Agent, path: Path) -> Iterator[tuple[Path, str]]:
+    """The files of an agent whose hooks are whole files, and the event that each is for ("" for all)."""
+    if "{event}" not in path.name:
+        yield path, ""
+        return
+    for spec in agent.wired:
+        yield path.with_name(path.name.replace("{event}", spec.name)), spec.name
+
+
+def _own(agent: Agent, places: Places, path: Path, event: str) -> Part:
+    wanted = partial(ownfile.own_text, agent, places.hook, event)
+    return Part(
+        agent,
+        "hooks",
+        path,
+        enter=lambda text: ownfile.replaced(text, wanted()),
+        leave=lambda text: None if ownfile.is_own(text) else text,
+        holds=ownfile.is_own,
+        paste=wanted,
+        word=hookfile.HOOK_NAME,
+        whole=True,
+        executable=agent.hooks is not None and agent.hooks.executable,
+    )
+
+
+def _mcp(agent: Agent, config: Config) -> Part:
+    command, args = server_command(config)
+    mcp = agent.mcp
+    assert mcp is not None
+
+    def holds(text: str) -> bool:
+        there = mcpfile.server_in(agent, text)
+        return there is not None and there.ours
+
+    return Part(
+        agent,
+        "mcp",
+        agent_path(agent, config.places, config.environ, mcp.file, mcp.folder),
+        enter=partial(mcpfile.with_server, agent, command=command, args=args),
+        leave=partial(mcpfile.without_server, agent),
+        holds=holds,
+        paste=partial(mcpfile.server_snippet, agent, command, args),
+        word=mcpfile.SERVER,
+    )
+
+
+def _instructions(agent: Agent, places: Places, environ: Mapping[str, str]) -> Iterator[Part]:
+    told = agent.instructions
+    assert told is not None
+    yield Part(
+        agent,
+        "instructions",
+        agent_path(agent, places, environ, told.file, told.folder),
+        enter=partial(blocktext.with_block, content=ROUTING),
+        leave=blocktext.without_block,
+        holds=lambda text: blocktext.block_in(text) is not None,
+        paste=lambda: ROUTING,
+        word="vaultd:begin",
+    )
+    if told.skill:
+        yield Part(
+            agent,
+            "instructions",
+            agent_path(agent, places, environ, f"{told.skill}/vaultd-memory/SKILL.md", told.folder),
+            enter=lambda text: ownfile.replaced(text, SKILL),
+            leave=lambda text: None if ownfile.is_own(text) else text,
+            holds=ownfile.is_own,
+            paste=lambda: SKILL,
+            word=blocktext.own_mark,
+            whole=True,
+        )
+
+
+def server_problem(agent: Agent, config: Config) -> str:
+    """What is wrong with our entry among an agent's MCP servers, a sentence or two; "" for nothing, or no entry."""
+    for part in parts_of(agent, config, ["mcp"]):
+        try:
+            there = mcpfile.server_in(agent, (read_foreign(part.path) or b"").decode("utf-8"))
+        except (RefusedError, UnicodeDecodeError, EditError):
+            return ""  # it is not ours to judge, and the agent says so itself
+        if there is not None and there.ours and shutil.which(there.command, path=config.environ.get("PATH")) is None:
+            mend = f"Run `vaultd connect {agent.id}`."
+            return f"{agent.title}: its MCP server vaultd starts {there.command}, which is not there. {mend}"
+    return ""
