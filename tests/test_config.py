@@ -153,6 +153,7 @@ def test_defaults_are_those_of_the_table(tmp_path: Path) -> None:
         "capture.assistant": config.assistant,
         "capture.ignore_paths": list(config.ignore_paths),
         "capture.allow_list": config.allow_list,
+        "handoff.claim_on_session_start": config.claims,
         "sanitize.extra_patterns": list(config.rules.extra),
         "sanitize.allow": list(config.rules.allow),
         "daemon.watch": config.watch,

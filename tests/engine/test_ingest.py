@@ -489,3 +489,28 @@ def test_a_title_is_text_in_the_log_too(scratch: Scratch) -> None:
     [log] = scratch.vault.glob("*/*/log-*.md")
     text = log.read_text("utf-8")
     assert "look" in text and not any(mark in text for mark in ("<img", "`", "%%", "[[Home"))
+
+
+def test_a_markers_ignored_paths_leave_no_trace(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    (cwd / ".vaultd.toml").write_text('[capture]\nignore_paths = ["*.pem", "config/private"]\n')
+    base = {"session_id": "s-1", "cwd": str(cwd / "src")}
+    (cwd / "src").mkdir()
+    for path in ("src/keys/server.pem", "config/private/plan.md", "src/fine.py"):
+        edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{cwd}/{path}"}}
+        scratch.deliver("claude-code", "PostToolUse", {**base, **edit, "tool_use_id": path}, cwd, root=str(cwd))
+    assert drain(stores).outcomes[Outcome.IGNORED] == 2
+    everything = b"".join(p.read_bytes() for p in scratch.vault.rglob("*") if p.is_file() and ".git/" not in str(p))
+    assert b"fine.py" in everything and b"server.pem" not in everything and b"plan.md" not in everything
+
+
+@pytest.mark.parametrize("text", ['[capture]\nignore_paths = ["*.pem"\n', "[capture]\nignore_paths = 3\n"])
+def test_a_marker_whose_ignored_paths_are_not_understood_keeps_every_file_out(scratch: Scratch, text: str) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    (cwd / ".vaultd.toml").write_text(text)
+    edit = {"session_id": "s-1", "cwd": str(cwd), "tool_name": "Edit", "tool_input": {"file_path": f"{cwd}/a.py"}}
+    scratch.deliver("claude-code", "PostToolUse", {**edit, "tool_use_id": "1"}, cwd, root=str(cwd))
+    said = {"session_id": "s-1", "cwd": str(cwd), "prompt": "Mend it"}
+    scratch.deliver("claude-code", "UserPromptSubmit", said, cwd, root=str(cwd))
+    tally = drain(stores)
+    assert tally.outcomes[Outcome.IGNORED] == 1 and tally.outcomes[Outcome.INSERTED] == 1

@@ -16,6 +16,7 @@ __all__ = [
     "below",
     "main_checkout",
     "marker_folders",
+    "marker_ignores",
     "parse_marker",
     "path_text",
     "posix_path",
@@ -127,6 +128,20 @@ def parse_marker(folder: str, data: bytes) -> Marker | None:
             return Marker(folder, problem=f"{folder}/{MARKER}: {key} must be a text; the file was passed over")
         names[key] = slug(value) if value.strip() else ""
     return Marker(folder, names["workspace"], names["project"]) if any(names.values()) else None
+
+
+def marker_ignores(data: bytes) -> tuple[str, ...]:
+    """The patterns of a marker's `[capture] ignore_paths`.
+
+    Of a marker that cannot be understood: everything, if it speaks of that at all.
+    """
+    try:
+        told = tomllib.loads(data.decode("utf-8-sig")).get("capture", {}).get("ignore_paths", [])
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, AttributeError):
+        told = None
+    if isinstance(told, list) and all(isinstance(pattern, str) for pattern in told):
+        return tuple(told)
+    return ("**",) if b"ignore_paths" in data else ()
 
 
 def marker_folders(cwd: str, top: str, main: str, home: str) -> list[str]:

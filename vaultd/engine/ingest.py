@@ -25,6 +25,7 @@ from enum import StrEnum
 from functools import partial
 
 from vaultd.agents import Rejected, normalise
+from vaultd.core.checkout import marker_ignores
 from vaultd.core.event import CLOSE_EVENT, Delivery, Event, Kind, why_no_event
 from vaultd.core.ignore import matches
 from vaultd.core.observation import Observation
@@ -39,7 +40,7 @@ from vaultd.engine.sessions import Refreshed, Sessions
 from vaultd.engine.stores import Stores
 from vaultd.errors import VaultdError
 from vaultd.store.inbox import SessionName
-from vaultd.store.places import is_marked
+from vaultd.store.places import is_marked, nearest_marker
 
 __all__ = ["BATCH", "ROUND", "Ingest", "Outcome", "Round", "Tally"]
 
@@ -216,7 +217,10 @@ class Ingest:
         if config.allow_list and event.name != CLOSE_EVENT and not is_marked(base):
             return True
         files = event.tool.files if event.tool is not None else ()
-        return any(matches(config.ignore_paths, touch.path, base) for touch in files)
+        if any(matches(config.ignore_paths, touch.path, base) for touch in files):
+            return True
+        marker = nearest_marker(event.cwd or base) if files else None
+        return marker is not None and any(matches(marker_ignores(marker[1]), touch.path, marker[0]) for touch in files)
 
     def _fail(self, key: str, reason: str) -> None:
         """Put an event aside, its header included: it may be understood one day."""

@@ -12,7 +12,16 @@ from pathlib import Path
 from vaultd.core.checkout import MARKER
 from vaultd.store.pages import PageStat
 
-__all__ = ["deaf_file_system", "is_marked", "is_root", "marker_files", "names_taken", "project_pages", "real_folder"]
+__all__ = [
+    "deaf_file_system",
+    "is_marked",
+    "is_root",
+    "marker_files",
+    "names_taken",
+    "nearest_marker",
+    "project_pages",
+    "real_folder",
+]
 
 _MARKER_LIMIT = 65_537
 _PAGE = "project.md"
@@ -57,8 +66,13 @@ def is_root(folder: str) -> bool:
 
 def is_marked(folder: str) -> bool:
     """Whether a marker lies in a folder or above it; true also of one that is gone, which can tell no more."""
+    return not real_folder(folder) or nearest_marker(folder) is not None
+
+
+def nearest_marker(folder: str) -> tuple[str, bytes] | None:
+    """The marker that counts in a folder: where it lies, and its bytes; None for none."""
     real = real_folder(folder)
-    return not real or next(marker_files([real, *map(str, Path(real).parents)]), None) is not None
+    return next(marker_files([real, *map(str, Path(real).parents)]), None) if real else None
 
 
 def marker_files(folders: Iterable[str]) -> Iterator[tuple[str, bytes]]:
