@@ -46,7 +46,7 @@ def started(value: Any) -> Iterator[list[str]]:
             if isinstance(part, str) and part.endswith("vaultd-hook") and args:
                 yield [part, *args[0]]
             elif isinstance(part, str) and "vaultd-hook " in part:
-                yield shlex.split(part)
+                yield shlex.split(part)[-3:]
             else:
                 yield from started(part)
     elif isinstance(value, list):

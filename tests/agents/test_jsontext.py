@@ -107,7 +107,7 @@ def test_comments_and_trailing_commas_stay_where_they_are_read() -> None:
     text = '{\n  "a": 1, // one\n  "b": [2,], /* two */\n}\n'
     document = Text(text, lenient=True)
     longer = document.append(document.root, "k", 3)
-    assert longer == '{\n  "a": 1, // one\n  "b": [2,],\n  "k": 3 /* two */\n}\n'
+    assert longer == '{\n  "a": 1, // one\n  "b": [2,],\n  "k": 3, /* two */\n}\n'
     last = Text('{"a": 1 // one\n}', lenient=True)
     assert last.append(last.root, "k", 3) == '{"a": 1, // one\n  "k": 3\n}'
 

@@ -185,7 +185,10 @@ def test_a_transcript_that_grows_while_no_event_comes_is_told(agent: Agent, tmp_
     where = wired(agent, tmp_path)
     path = transcript(agent, where, NOW)
     (found,) = problems(agent, where, heard(agent, timedelta(hours=1)))
-    assert found.text == (f"a transcript grew 2026-11-29 21:00:00 but the last event came 2026-11-29 20:00:00 ({path})")
+    size = path.stat().st_size
+    assert found.text == (
+        f"a transcript grew 2026-11-29 21:00:00 to {size} bytes but the last event came 2026-11-29 20:00:00 ({path})"
+    )
     assert f"vaultd connect {agent.id}" in found.mend
     (never,) = problems(agent, where, {})
     assert "no event ever came" in never.text

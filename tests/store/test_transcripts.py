@@ -38,11 +38,11 @@ def test_the_newest_file_at_a_pattern(tmp_path: Path) -> None:
     for name, at in (("a/1.jsonl", 100), ("b/2.jsonl", 300), ("b/c/3.jsonl", 900), ("b/4.txt", 800), ("5.jsonl", 700)):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.write_text("x")
         os.utime(path, (at, at))
     (tmp_path / "b/away.jsonl").symlink_to("nowhere")
-    assert newest(tmp_path, "*/*.jsonl") == Growth(tmp_path / "b/2.jsonl", 300)
-    assert newest(tmp_path, "*/*/*.jsonl") == Growth(tmp_path / "b/c/3.jsonl", 900)
+    assert newest(tmp_path, "*/*.jsonl") == Growth(tmp_path / "b/2.jsonl", 300, 1)
+    assert newest(tmp_path, "*/*/*.jsonl") == Growth(tmp_path / "b/c/3.jsonl", 900, 1)
     assert newest(tmp_path, "*/x*") is None
     assert newest(tmp_path / "none", "*") is None
     assert newest(tmp_path, "*.jsonl", limit=0) is None

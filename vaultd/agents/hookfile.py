@@ -8,7 +8,7 @@ is ours.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def added(agent: Agent, text: str, hook: Path) -> str:
     a second one for the same event. EditError when the text cannot be edited safely.
     """
     hooks = _hooks(agent)
-    wanted = {spec.name: command_line(agent, hook, spec.name) for spec in agent.wired}
+    wanted = {spec.name: _command(agent, spec, hook) for spec in agent.wired}
     result = _without(agent, text, lambda entry, seen: entry.event not in wanted or entry.event in seen)
     result = with_constants(hooks.format, result, hooks.constants)
     for spec in agent.wired:
@@ -157,7 +157,7 @@ def _ours(
     agent: Agent, handler: Any, path: tuple[str, ...], event: str, *, group: int, at: int, inner: str, whole: Any
 ) -> Iterator[Entry]:
     """A handler as an entry, when it is ours."""
-    found = _started(agent, handler, ())
+    found = _started(agent, handler, (), _prefixes(agent))
     if found is None:
         return
     program, named, command, where = found
@@ -170,24 +170,49 @@ def _ours(
     yield Entry(event or named, command, program, timeout, group, at, plain, path, where)
 
 
-def _started(agent: Agent, handler: Any, path: tuple[str, ...]) -> tuple[str, str, str, tuple[str, ...]] | None:
+def _started(
+    agent: Agent, handler: Any, path: tuple[str, ...], prefixes: Sequence[str]
+) -> tuple[str, str, str, tuple[str, ...]] | None:
     """Program, event, command and where that stands, of a handler that starts our hook; None for another's."""
     for key, value in handler.items() if isinstance(handler, Mapping) else ():
-        if isinstance(value, Mapping) and (inside := _started(agent, value, (*path, key))) is not None:
+        if isinstance(value, Mapping) and (inside := _started(agent, value, (*path, key), prefixes)) is not None:
             return inside
         if not isinstance(value, str) or HOOK_NAME not in value or len(value) > 4096:
             continue
-        lists = [
-            other for other in handler.values() if isinstance(other, list) and all(isinstance(w, str) for w in other)
-        ]
+        lists = [o for o in handler.values() if isinstance(o, list) and all(isinstance(word, str) for word in o)]
         apart = bool(lists) and value.endswith(HOOK_NAME)
+        prefix = next((p for p in prefixes if value.startswith(p)), "")
         try:
-            words = [value, *lists[0]] if apart else shlex.split(value)
+            words = [value, *lists[0]] if apart else shlex.split(value[len(prefix) :])
         except ValueError:
             continue
         if len(words) == 3 and words[0].rpartition("/")[2] == HOOK_NAME and words[1] == agent.id:
             return words[0], words[2], shlex.join(words) if apart else value, (*path, key)
     return None
+
+
+def _prefixes(agent: Agent) -> list[str]:
+    """What stands before our command in the entries of an agent, the longest first; "" where it stands alone."""
+
+    def texts(form: Any) -> Iterator[str]:
+        for value in form.values() if isinstance(form, Mapping) else form if isinstance(form, list) else ():
+            if isinstance(value, str):
+                yield value
+            else:
+                yield from texts(value)
+
+    found = {text.removesuffix("{command}") for text in texts(_hooks(agent).entry) if text.endswith("{command}")}
+    return sorted(found, key=len, reverse=True)
+
+
+def _command(agent: Agent, spec: EventSpec, hook: Path) -> str:
+    """The whole command of an event's entry, as `Entry.command` tells it."""
+    group = _group(agent, spec, hook)
+    inner = _inner(_form(agent, spec.name), group)
+    found = _started(agent, group[inner][0] if inner else group, (), _prefixes(agent))
+    if found is None:
+        raise EditError(f"the entry of {spec.name} starts nothing")
+    return found[2]
 
 
 def _form(agent: Agent, event: str) -> Mapping[str, Any]:
@@ -211,7 +236,9 @@ def _group(agent: Agent, spec: EventSpec, hook: Path) -> Any:
         if isinstance(form, list):
             return [filled(value) for value in form]
         if isinstance(form, str):
-            return values[form] if form in values else form.replace("{event}", spec.name)
+            if form in values:
+                return values[form]
+            return form.replace("{event}", spec.name).replace("{command}", command_line(agent, hook, spec.name))
         return form
 
     return filled(_form(agent, spec.name))
@@ -225,7 +252,7 @@ def _mended(agent: Agent, text: str, entry: Entry, spec: EventSpec, hook: Path) 
     place = (*entry.list, entry.group, *((inner, entry.handler) if inner else ()), *entry.text)
     apart = edits.at(value, place) == entry.program
     try:
-        return edits.put(hooks.format, text, place, str(hook) if apart else command_line(agent, hook, spec.name))
+        return edits.put(hooks.format, text, place, str(hook) if apart else _command(agent, spec, hook))
     except EditError:
         text = _dropped(hooks, text, entry)
         return edits.append(hooks.format, text, _list_of(hooks, spec.name), _group(agent, spec, hook))

@@ -69,7 +69,8 @@ class Text:
                 indent = self._indent_at(container.start) + self._unit  # a line comment ends with its line
             separator = " " if self._colon == ": " else ""
             lead = separator if indent is None else self.newline + indent
-            text = self._inserted(place, lead + label + self._render(value, indent))
+            end = "," if comma is None else ""  # a trailing one stays one
+            text = self._inserted(place, lead + label + self._render(value, indent) + end)
             return text if comma is None else text[:comma] + "," + text[comma:]
         broken = "\n" in self.text[self.root.start : self.root.end] or not self.root.children
         if not broken:
@@ -133,13 +134,23 @@ class Text:
     def _drop_between_comments(self, child: Node, before: Node | None) -> str:
         """Comments stand around a child: only the child goes, and one comma."""
         after = self._after_space(child.end)
+        rest = self.text[child.end : after] + self.text[after:].removeprefix(",")
+        alone = rest.lstrip(" \t").startswith(("\n", "\r\n"))  # else the next would end up in a line comment before it
+        begin = self._line_start(child.at) if alone else child.at
         if self.text[after] == ",":
-            return self.text[: child.at] + self.text[child.end : after] + self.text[after + 1 :]
-        text = self.text[: child.at] + self.text[child.end :]
+            return self.text[:begin] + self.text[child.end : after] + self.text[after + 1 :]
+        text = self.text[:begin] + self.text[child.end :]
         if before is not None:
             comma = self._after_space(before.end)
             text = text[:comma] + text[comma + 1 :]
         return text
+
+    def _line_start(self, place: int) -> int:
+        """Where the line end before a place is, if nothing else stands between the two; else the place."""
+        end = self.text.rfind("\n", 0, place)
+        if end < 0 or self.text[end + 1 : place].strip(" \t"):
+            return place
+        return end - 1 if self.text[:end].endswith("\r") else end
 
     def _is_broken(self, start: int, end: int) -> bool:
         """Whether a line ends between two places."""

@@ -85,13 +85,15 @@ class Client:
     """Which process is the agent: names of `/proc/PID/stat`, and whether it stands for one conversation.
 
     When it does not (`hook_process_is_client` false), a conversation is over for the next agent `settle_s` seconds
-    after its last turn end. `programs` are the names of its executables: one in PATH shows that it is installed.
+    after its last turn end. `programs` are the names of its executables: one in PATH shows that it is installed. With
+    `on_request` it is connected only when a person names it: another agent has the same programs.
     """
 
     comm: tuple[str, ...] = ()
     hook_process_is_client: bool = True
     settle_s: int = 0
     programs: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,8 @@ class HookFile:
     besides. `template` names a file of `plugins/` that is written whole, instead of entries. `restart` says what makes
     the agent read it again.
 
-    In entries: `{command}` the shell command, `{hook}` the program and `{args}` its arguments, `{event}`, and
-    `{timeout}` in the agent's unit.
+    In entries: `{command}` the shell command (also at the end of a longer one), `{hook}` the program and `{args}` its
+    arguments, `{event}`, and `{timeout}` in the agent's unit.
     """
 
     file: str

@@ -132,7 +132,10 @@ def _event(
 ) -> Event:
     """What every event has, and what this one means."""
     at = _time(delivery, header, now)
-    cwd = _path(lookup(fields, agent.fields.cwd)) or header.get("cwd", "").replace("\0", "")
+    place = lookup(fields, agent.fields.cwd)
+    if agent.fields.cwd.endswith("[]") and isinstance(place, list):
+        place = place[0]  # of several folders the first
+    cwd = _path(place) or header.get("cwd", "").replace("\0", "")
     parent = _id(lookup(fields, agent.fields.parent)) if subagent else ""
     native = parent or _id(lookup(fields, agent.fields.session)) or _id(header.get("session", ""))
     process = _process(agent, header)

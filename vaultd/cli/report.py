@@ -40,7 +40,7 @@ def show_status(
         ("given", f"handoffs that a session got: {report['injected']['sessions']}"),
         (
             "wired",
-            told["wired"] or "no agent, so no hook records: `vaultd install-hooks --agent AGENT --apply` wires one",
+            told["wired"] or "no agent, so no hook records: `vaultd connect` wires those that are here",
         ),
         ("here", folder),
         *(("open", f"{s.agent}: {s.title}, in {s.cwd}, last heard of {_local(s.last)} ({s.native})") for s in sessions),
@@ -55,9 +55,7 @@ def show_status(
             ]
         )
     if not report["agents"]:
-        terminal.say(
-            "No agent was heard of yet. `vaultd install-hooks --agent AGENT --apply` wires one; then start it."
-        )
+        terminal.say("No agent was heard of yet. `vaultd connect` wires those that are here; then start it.")
     terminal.say("ok" if report["ok"] else "not ok: see the lines with ! above")
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
+from typing import Any
 
 from vaultd.agents import load_agents
 from vaultd.config import Config
+from vaultd.engine.agentrows import AgentRow, agent_row
 from vaultd.engine.install import hook_is_current, is_wired
+from vaultd.engine.seen import Seen
 from vaultd.engine.setup import hook_source
 from vaultd.engine.status import status
 from vaultd.engine.stores import local_now, open_stores
-from vaultd.errors import NoVaultError
+from vaultd.errors import NoVaultError, RefusedError
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "examine", "examine_agents"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,7 @@ def examine(config: Config) -> list[Finding]:
         Finding(False, f"settings: {problem}", "correct it; until then events wait") for problem in config.problems
     ]
     wired = [a.id for a in load_agents().values() if is_wired(a, config.places, config.environ)]
-    mend = "vaultd connect"
-    findings.append(Finding(bool(wired), f"agents wired: {', '.join(wired) or 'none'}", mend))
+    findings.append(Finding(bool(wired), f"agents wired: {', '.join(wired) or 'none'}", "vaultd connect"))
     if not findings[0].ok:
         return findings
     try:
@@ -42,7 +44,7 @@ def examine(config: Config) -> list[Finding]:
     except NoVaultError as error:
         return [*findings, Finding(False, str(error), "vaultd up")]
     findings.append(_writable(config))
-    report = status(stores)
+    report = status(stores, agents=False)
     findings.append(
         Finding(True, f"daemon: {'runs' if report['daemon']['running'] else 'does not run (capture works without it)'}")
     )
@@ -58,6 +60,18 @@ def examine(config: Config) -> list[Finding]:
     told = (f"the hook {config.places.hook} is missing", *config.problems)  # above
     findings.extend(Finding(False, text) for text in report["problems"] if not any(part in text for part in told))
     return findings
+
+
+def examine_agents(config: Config) -> list[AgentRow]:
+    """A row for each agent that is here or wired."""
+    seen: dict[str, dict[str, dict[str, Any]]] = {}
+    try:
+        stores = open_stores(config, local_now)
+        seen = Seen(stores.vault.room, stores.inbox).read()
+    except (NoVaultError, RefusedError, OSError):
+        pass  # told above
+    rows = [agent_row(agent, config, local_now(), seen.get(agent.id, {})) for agent in load_agents().values()]
+    return [row for row in rows if row is not None]
 
 
 def _vault(config: Config) -> Finding:

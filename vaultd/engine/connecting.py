@@ -37,7 +37,11 @@ class Refused:
 
 
 def is_found(agent: Agent, places: Places, environ: Mapping[str, str]) -> bool:
-    """Whether an agent is on this machine: its program in PATH, or its folder where it keeps its settings."""
+    """Whether an agent is on this machine: its program in PATH, or its folder where it keeps its settings. One that is
+    wired only on request counts as not found.
+    """
+    if agent.client.on_request:
+        return False
     if any(shutil.which(name, path=environ.get("PATH", "")) for name in agent.client.programs):
         return True
     folder = agent_path(agent, places, environ, "")

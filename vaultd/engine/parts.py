@@ -51,13 +51,16 @@ class Part:
         return self.agent.id if self.name == "hooks" else f"{self.agent.id} {self.name}"
 
 
-def parts_of(agent: Agent, config: Config, names: Iterable[str] = PARTS) -> list[Part]:
-    """The parts of an agent, of these kinds; a kind that the agent has not gives none."""
+def parts_of(agent: Agent, config: Config, names: Iterable[str] = PARTS, *, fresh: bool = False) -> list[Part]:
+    """The parts of an agent, of these kinds; a kind that the agent has not gives none.
+
+    `fresh`: the configured vault is about to be made, and will be the default then.
+    """
     wanted, found = set(names), list[Part]()
     if "hooks" in wanted:
         found += hook_parts(agent, config.places, config.environ)
     if "mcp" in wanted and agent.mcp is not None:
-        found.append(_mcp(agent, config))
+        found.append(_mcp(agent, config, fresh))
     if "instructions" in wanted and agent.instructions is not None:
         found += _instructions(agent, config.places, config.environ)
     return found
@@ -85,14 +88,16 @@ def hook_parts(agent: Agent, places: Places, environ: Mapping[str, str]) -> list
     return [replace(entries, path=path) for path in paths]
 
 
-def server_command(config: Config) -> tuple[str, tuple[str, ...]]:
+def server_command(config: Config, fresh: bool = False) -> tuple[str, tuple[str, ...]]:
     """The command and arguments of an entry among MCP servers.
 
     Clients start servers in an environment of few variables: a vault that only this environment leads to is named.
     """
+    usual = config.places.home / ".config/vaultd"
     bare = {name: value for name, value in config.environ.items() if name in ("HOME", "USERPROFILE")}
-    found = vault_path(None, bare, replace(config.places, config=config.places.home / ".config/vaultd"))
-    named = () if found == config.vault else ("--vault", str(config.vault))
+    found = vault_path(None, bare, replace(config.places, config=usual))
+    default = found == config.vault or (fresh and config.places.config == usual)
+    named = () if default else ("--vault", str(config.vault))
     return config.command, (*named, "mcp")
 
 
@@ -121,8 +126,8 @@ def _own(agent: Agent, places: Places, path: Path, event: str) -> Part:
     )
 
 
-def _mcp(agent: Agent, config: Config) -> Part:
-    command, args = server_command(config)
+def _mcp(agent: Agent, config: Config, fresh: bool) -> Part:
+    command, args = server_command(config, fresh)
     mcp = agent.mcp
     assert mcp is not None
 

@@ -46,7 +46,7 @@ def uninstall_plan(
             rows += [row for row in record.rows if row.file == str(path)]
     copies = tuple(Path(row.backup) for row in rows if row.backup and record.copy(row) is not None)
     forget = tuple(dict.fromkeys(Path(row.file) for row in rows))
-    made = tuple(dict.fromkeys(Path(folder) for row in rows for folder in row.made))
+    made = sorted({Path(folder) for row in rows for folder in row.made}, key=lambda path: len(path.parts), reverse=True)
     rest = _outside_the_vault(config.places) if everything else Plan()
     return Plan(
         changes=tuple(changes.values()),

@@ -26,7 +26,7 @@ from vaultd.engine.parts import Part, hook_parts
 from vaultd.errors import RefusedError
 from vaultd.store import transcripts
 
-__all__ = ["Problem", "check"]
+__all__ = ["Problem", "check", "newest_transcript"]
 
 _LAG = timedelta(seconds=120)  # a transcript that is so much newer than the last event
 _SURE = timedelta(minutes=15)  # and so much: no model thinks for so long
@@ -175,10 +175,7 @@ def _growth(
     agent: Agent, places: Places, environ: Mapping[str, str], path: Path, seen: Mapping[str, Any], now: datetime
 ) -> Iterator[Problem]:
     """A transcript that grows while no event comes."""
-    if not agent.transcripts.pattern:
-        return
-    folder = agent_path(agent, places, environ, agent.transcripts.folder, agent.transcripts.home)
-    newest = transcripts.newest(folder, agent.transcripts.pattern.replace("{session}", "*"))
+    newest = newest_transcript(agent, places, environ)
     if newest is None:
         return
     grown = datetime.fromtimestamp(newest.at, now.tzinfo)
@@ -190,8 +187,17 @@ def _growth(
     lag = grown - max(known)
     if lag > _SURE or (lag > _LAG and now - grown > _STILL):
         heard = f"the last event came {_shown(last, now)}" if last else "no event ever came"
-        text = f"a transcript grew {_shown(grown, now)} but {heard} ({newest.path})"
+        text = f"a transcript grew {_shown(grown, now)} to {newest.size} bytes but {heard} ({newest.path})"
         yield Problem(text, _restart(agent))
+
+
+def newest_transcript(agent: Agent, places: Places, environ: Mapping[str, str]) -> transcripts.Growth | None:
+    """The transcript of an agent that grew last; None when there is none, or it is not known where they are."""
+    told = agent.transcripts
+    if not told.pattern:
+        return None
+    folder = agent_path(agent, places, environ, told.folder, told.home)
+    return transcripts.newest(folder, told.pattern.replace("{session}", "*"))
 
 
 def _settings(path: Path, kind: str) -> Any:

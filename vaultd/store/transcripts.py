@@ -22,10 +22,11 @@ _LOOKED_AT = 20_000  # files whose time is looked at, newest folders by name fir
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A transcript and when it last grew (epoch seconds)."""
+    """A transcript, when it last grew (epoch seconds), and its bytes."""
 
     path: Path
     at: float
+    size: int = 0
 
 
 def tail(path: str | Path, limit: int = TAIL) -> bytes:
@@ -48,7 +49,7 @@ def tail(path: str | Path, limit: int = TAIL) -> bytes:
 
 
 def newest(folder: Path, pattern: str, limit: int = _LOOKED_AT) -> Growth | None:
-    """The file that grew last among those at `folder`/`pattern`; None when there is none.
+    """The file that grew last, and is not empty, among those at `folder`/`pattern`; None when there is none.
 
     `pattern` has one `*` pattern per level and crosses none. At most `limit` files are looked at, folders that sort
     last first. Links are not followed.
@@ -58,11 +59,11 @@ def newest(folder: Path, pattern: str, limit: int = _LOOKED_AT) -> Growth | None
         if count >= limit:
             break
         try:
-            at = entry.stat(follow_symlinks=False).st_mtime
+            found = entry.stat(follow_symlinks=False)
         except OSError:
             continue
-        if best is None or at > best.at:
-            best = Growth(Path(entry.path), at)
+        if found.st_size and (best is None or found.st_mtime > best.at):  # an empty one tells of nothing
+            best = Growth(Path(entry.path), found.st_mtime, found.st_size)
     return best
 
 

@@ -7,24 +7,26 @@ const HOOK = @HOOK_JS@
 const MOST = 64 * 1024 // characters of a tool's output
 const WAIT_MS = 4000
 
+// What all instances share: one process may serve several folders, and a session belongs to one of them.
 let queue: Promise<unknown> = Promise.resolve()
 const parents = new Map<string, string>()
 const answers = new Map<string, string>()
-const open = new Set<string>()
+const failed = new Set<string>()
 
-function hook(event: string, cwd: string, payload: object): Promise<string> {
+function hook(event: string, cwd: string, payload: string): Promise<string> {
   return new Promise((resolve) => {
     let said = ""
     const done = () => resolve(said)
     try {
       const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-      const late = setTimeout(() => child.kill("SIGKILL"), WAIT_MS)
+      const late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (part: string) => (said += part))
-      child.on("error", done)
+      child.stdout.on("error", () => {})
+      child.on("error", () => (clearTimeout(late), done()))
       child.on("close", () => (clearTimeout(late), done()))
       child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify(payload))
+      child.stdin.end(payload)
     } catch {
       done()
     }
@@ -34,16 +36,28 @@ function hook(event: string, cwd: string, payload: object): Promise<string> {
 function send(event: string, cwd: string, sessionID: string, more: object = {}): Promise<string> {
   const parent = parents.get(sessionID)
   const who = parent ? { session: parent, subagent: sessionID } : { session: sessionID }
-  const sent = queue.then(() => hook(event, cwd, { ...who, cwd, ...more }))
+  const payload = JSON.stringify({ ...who, cwd, ...more })
+  const sent = queue.then(() => hook(event, cwd, payload))
   queue = sent.catch(() => "")
   return sent
 }
 
-export const Vaultd = async ({ directory }: { directory: string }) => ({
-  event: async ({ event }: any) => {
+// A handler that never throws: OpenCode would take a fault in one for a fault of the session.
+function safe<T extends unknown[]>(handler: (...args: T) => unknown) {
+  return async (...args: T) => {
+    try {
+      await handler(...args)
+    } catch {}
+  }
+}
+
+export const Vaultd = async ({ directory }: { directory: string }) => {
+  const open = new Set<string>()
+
+  const happened = ({ event }: any) => {
     const info = event.properties?.info
     const sessionID = event.properties?.sessionID
-    if (event.type === "session.created" && info?.parentID) {
+    if (/^session\.(created|updated)$/.test(event.type) && info?.parentID) {
       parents.set(info.id, parents.get(info.parentID) ?? info.parentID)
     } else if (event.type === "session.created" && info) {
       open.add(info.id)
@@ -53,45 +67,55 @@ export const Vaultd = async ({ directory }: { directory: string }) => ({
       answers.delete(sessionID)
       void send(parents.has(sessionID) ? "subagent.idle" : "session.idle", directory, sessionID, { text })
     } else if (event.type === "session.compacted" && sessionID) {
+      answers.delete(sessionID) // the summary, which nobody was told
       void send("session.compacted", directory, sessionID)
     } else if (event.type === "session.deleted" && info && open.delete(info.id)) {
       void send("session.end", directory, info.id, { reason: "deleted" })
     } else if (event.type === "message.part.updated") {
       const part = event.properties?.part
-      if (part?.type === "tool" && part.state?.status === "error") {
-        const call = { tool: part.tool, callID: part.callID, args: part.state.input, error: String(part.state.error) }
-        void send("tool.error", directory, part.sessionID, { call })
-      }
+      if (part?.type !== "tool" || part.state?.status !== "error" || failed.has(part.callID)) return
+      failed.add(part.callID)
+      const call = { tool: part.tool, callID: part.callID, args: part.state.input, error: String(part.state.error) }
+      void send("tool.error", directory, part.sessionID, { call })
     }
-  },
-  "chat.message": async (_: any, output: any) => {
+  }
+
+  const asked = async (_: any, output: any) => {
     const { id, sessionID } = output.message
     if (parents.has(sessionID)) return
     open.add(sessionID)
-    const texts = output.parts.filter((part: any) => part.type === "text" && !part.synthetic).map((part: any) => part.text)
-    const prompt = texts.join("\n")
+    const texts = output.parts.filter((part: any) => part.type === "text" && !part.synthetic)
+    const said = texts.map((part: any) => part.text).join("\n")
     // `opencode run` puts quotes round a text with spaces.
-    const asked = process.argv.includes("run") ? prompt.replace(/^"([^]*\s[^]*)"$/, "$1") : prompt
-    const text = await send("chat.message", directory, sessionID, { prompt: asked, messageID: id })
+    const prompt = process.argv.includes("run") ? said.replace(/^"([^]*\s[^]*)"$/, "$1") : said
+    const text = await send("chat.message", directory, sessionID, { prompt, messageID: id })
     if (!text) return
     const partID = `prt_${Date.now().toString(36)}zzvaultd`
     output.parts.push({ id: partID, sessionID, messageID: id, type: "text", text, synthetic: true })
-  },
-  "tool.execute.after": async (input: any, output: any) => {
+  }
+
+  const called = (input: any, output: any) => {
     const { tool, callID, args, sessionID } = input
     const call = { tool, callID, args, exit: output?.metadata?.exit, exists: output?.metadata?.exists }
-    const text = ["bash"].includes(tool) ? String(output?.output ?? "").slice(-MOST) : ""
-    void send("tool.execute.after", directory, sessionID, { call: { ...call, output: text } })
-  },
-  "experimental.text.complete": async (input: any, output: any) => {
-    answers.set(input.sessionID, String(output?.text ?? ""))
-  },
-  "experimental.session.compacting": async (input: any) => {
-    void send("session.compacting", directory, input.sessionID)
-  },
-  dispose: async () => {
-    for (const sessionID of open) void send("session.end", directory, sessionID, { reason: "exit" })
-    open.clear()
-    await queue
-  },
-})
+    const text = tool === "bash" ? String(output?.output ?? "").slice(-MOST) : ""
+    const wrong = output?.isError ? { error: String(output?.content?.[0]?.text ?? "it failed").slice(0, 400) } : {}
+    void send("tool.execute.after", directory, sessionID, { call: { ...call, output: text, ...wrong } })
+  }
+
+  return {
+    event: safe(happened),
+    "chat.message": safe(asked),
+    "tool.execute.after": safe(called),
+    "experimental.text.complete": safe((input: any, output: any) => {
+      answers.set(input.sessionID, String(output?.text ?? ""))
+    }),
+    "experimental.session.compacting": safe((input: any) => {
+      void send("session.compacting", directory, input.sessionID)
+    }),
+    dispose: safe(async () => {
+      for (const sessionID of open) void send("session.end", directory, sessionID, { reason: "exit" })
+      open.clear()
+      await queue
+    }),
+  }
+}

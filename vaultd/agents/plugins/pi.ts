@@ -9,32 +9,38 @@ const WAIT_MS = 4000
 
 let queue: Promise<unknown> = Promise.resolve()
 
-function hook(event: string, cwd: string, payload: object): Promise<string> {
+function hook(event: string, cwd: string, payload: string): Promise<string> {
   return new Promise((resolve) => {
     let said = ""
     const done = () => resolve(said)
     try {
       const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-      const late = setTimeout(() => child.kill("SIGKILL"), WAIT_MS)
+      const late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (part: string) => (said += part))
-      child.on("error", done)
+      child.stdout.on("error", () => {})
+      child.on("error", () => (clearTimeout(late), done()))
       child.on("close", () => (clearTimeout(late), done()))
       child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify(payload))
+      child.stdin.end(payload)
     } catch {
       done()
     }
   })
 }
 
-function send(event: string, ctx: any, more: object = {}): Promise<string> {
-  const cwd = ctx?.cwd ?? process.cwd()
-  const session = ctx?.sessionManager?.getSessionId?.() ?? ""
-  const transcript = ctx?.sessionManager?.getSessionFile?.() ?? ""
-  const sent = queue.then(() => hook(event, cwd, { session, cwd, transcript, ...more }))
-  queue = sent.catch(() => "")
-  return sent
+async function send(event: string, ctx: any, more: object = {}): Promise<string> {
+  try {
+    const cwd = ctx?.cwd ?? process.cwd()
+    const session = ctx?.sessionManager?.getSessionId?.() ?? ""
+    const transcript = ctx?.sessionManager?.getSessionFile?.() ?? ""
+    const payload = JSON.stringify({ session, cwd, transcript, ...more })
+    const sent = queue.then(() => hook(event, cwd, payload))
+    queue = sent.catch(() => "")
+    return await sent
+  } catch {
+    return ""
+  }
 }
 
 function texts(content: any): string {
@@ -44,22 +50,45 @@ function texts(content: any): string {
 }
 
 export default function (pi: any) {
+  const calls = new Map<string, { args: any; told: boolean }>()
+  let answer = ""
+
   pi.on("session_start", async (event: any, ctx: any) => {
-    void send("session_start", ctx, { reason: event.reason })
+    if (event?.reason !== "reload") void send("session_start", ctx, { reason: event?.reason })
   })
   pi.on("before_agent_start", async (event: any, ctx: any) => {
-    const content = await send("before_agent_start", ctx, { prompt: String(event.prompt ?? "") })
+    if (event?.messageType && event.messageType !== "user") return undefined // another extension's turn
+    const content = await send("before_agent_start", ctx, { prompt: String(event?.prompt ?? "") })
     return content ? { message: { customType: "vaultd", content, display: false } } : undefined
   })
+  pi.on("tool_execution_start", async (event: any) => {
+    calls.set(event?.toolCallId, { args: event?.args, told: false })
+  })
   pi.on("tool_result", async (event: any, ctx: any) => {
-    const { toolName, toolCallId, input, isError, structuredContent } = event
-    const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
+    const { toolName, toolCallId, input, isError, structuredContent } = event ?? {}
+    const known = calls.get(toolCallId)
+    if (known) known.told = true
+    const told = isError || toolName === "bash" ? texts(event?.content).slice(-MOST) : ""
     const call = { tool: toolName, callID: toolCallId, args: input, exit: structuredContent?.exit_code }
     void send("tool_result", ctx, { call: { ...call, failed: Boolean(isError), output: told } })
   })
-  pi.on("agent_end", async (event: any, ctx: any) => {
-    const said = (event.messages ?? []).filter((message: any) => message?.role === "assistant")
-    void send("agent_end", ctx, { text: texts(said[said.length - 1]?.content) })
+  // The only event of a call that was refused, broken off, or whose arguments were wrong.
+  pi.on("tool_execution_end", async (event: any, ctx: any) => {
+    const { toolName, toolCallId, isError } = event ?? {}
+    const known = calls.get(toolCallId)
+    calls.delete(toolCallId)
+    if (!isError || known?.told) return
+    const call = { tool: toolName, callID: toolCallId, args: known?.args, failed: true }
+    void send("tool_refused", ctx, { call: { ...call, error: texts(event?.result?.content).slice(0, MOST) } })
+  })
+  pi.on("agent_end", async (event: any) => {
+    const said = (event?.messages ?? []).filter((message: any) => message?.role === "assistant")
+    answer = texts(said[said.length - 1]?.content)
+  })
+  // `agent_end` comes again after a retry or a queued message.
+  pi.on("agent_settled", async (event: any, ctx: any) => {
+    void send("agent_settled", ctx, { text: answer, reason: event?.aborted ? "interrupted" : "" })
+    answer = ""
   })
   pi.on("session_before_compact", async (_: any, ctx: any) => {
     void send("session_before_compact", ctx)
@@ -68,6 +97,7 @@ export default function (pi: any) {
     void send("session_compact", ctx)
   })
   pi.on("session_shutdown", async (event: any, ctx: any) => {
-    await send("session_shutdown", ctx, { reason: event?.reason })
+    if (event?.reason !== "reload") void send("session_shutdown", ctx, { reason: event?.reason })
+    await queue
   })
 }

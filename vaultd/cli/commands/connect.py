@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.agents import load_agents
     from vaultd.cli.opening import configured
     from vaultd.cli.planning import carried_out, named_agents
-    from vaultd.engine.connecting import enter_plan, is_found
+    from vaultd.engine.connecting import Refused, enter_plan, is_found
     from vaultd.engine.foreign import Plan
     from vaultd.engine.install import refresh_hook
     from vaultd.engine.parts import parts_of
@@ -40,11 +40,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return 4
     terminal.say(f"Agents: {', '.join(agent.title for agent in agents)}")
 
-    def plan_of() -> Plan:
-        return enter_plan([part for agent in agents for part in parts_of(agent, config)], config.places)[0]
-
-    plan, refused = enter_plan([part for agent in agents for part in parts_of(agent, config)], config.places)
     fresh = needs_init(config)
+
+    def planned() -> tuple[Plan, list[Refused]]:
+        parts = [part for agent in agents for part in parts_of(agent, config, fresh=fresh)]
+        return enter_plan(parts, config.places)
+
+    plan, refused = planned()
     if fresh:
         terminal.say(f"make a vault at {config.vault}")
     if not plan.empty:
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         if fresh:
             init(config)
         refresh_hook(hook_source(), config.places)
-        for text in carried_out(config, plan, plan_of):
+        for text in carried_out(config, plan, lambda: planned()[0]):
             terminal.say(text)
     elif not done:
         terminal.say("Nothing was changed." + ("" if args.only_print or terminal.asks() else " Add --yes to do it."))

@@ -1,0 +1,134 @@
+// written by vaultd; `vaultd disconnect` takes it away.
+// Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
+// Opens no connection; whatever goes wrong here stays here.
+import { spawn } from "node:child_process"
+
+const HOOK = @HOOK_JS@
+const MOST = 64 * 1024 // characters of a tool's output
+const WAIT_MS = 4000
+
+let queue: Promise<unknown> = Promise.resolve()
+// By agent: the session it works for. This module is shared by all sessions of a process, subagents' among them.
+const roots = new Map<string, string>()
+
+type Place = { session: string; cwd: string; transcript: string; subagent?: string }
+
+function hook(event: string, cwd: string, payload: object): Promise<string> {
+  return new Promise((resolve) => {
+    let said = ""
+    let late: ReturnType<typeof setTimeout> | undefined
+    const done = () => (clearTimeout(late), resolve(said))
+    try {
+      const text = JSON.stringify(payload)
+      const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+      child.on("error", done)
+      child.on("close", done)
+      child.stdin.on("error", () => {})
+      child.stdout.on("error", () => {})
+      late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("data", (part: string) => (said += part))
+      child.stdin.end(text)
+    } catch {
+      done()
+    }
+  })
+}
+
+function send(event: string, at: Place, more: object = {}): Promise<string> {
+  const sent = queue.then(() => hook(event, at.cwd, { ...at, ...more }))
+  queue = sent.catch(() => "")
+  return sent
+}
+
+// What an advisor does comes with the context of the session that it advises: then only its name tells them apart.
+function place(ctx: any): Place {
+  const own = String(ctx?.sessionManager?.getSessionId?.() ?? "")
+  const agent = ctx?.agent
+  const sub = agent?.kind === "sub"
+  const session = (sub && roots.get(agent.parentId)) || own
+  if (agent?.id) roots.set(agent.id, session)
+  const cwd = String(ctx?.cwd ?? process.cwd())
+  const at: Place = { session, cwd, transcript: String(ctx?.sessionManager?.getSessionFile?.() ?? "") }
+  return sub ? { ...at, subagent: own !== session ? own : String(agent.id) } : at
+}
+
+function texts(content: any): string {
+  if (typeof content === "string") return content
+  const parts = Array.isArray(content) ? content.filter((part: any) => part?.type === "text") : []
+  return parts.map((part: any) => part.text).join("\n")
+}
+
+export default function (pi: any) {
+  let here: Place | undefined // the main session that this binding serves
+  let asked: string | undefined
+  let given = ""
+
+  const on = (name: string, handle: (event: any, at: Place) => unknown) =>
+    pi.on(name, async (event: any, ctx: any) => {
+      try {
+        return await handle(event ?? {}, place(ctx))
+      } catch {
+        return undefined
+      }
+    })
+
+  const moved = (event: any, at: Place) => {
+    if (at.subagent || at.session === here?.session) return
+    const reason = String(event.reason ?? event.type ?? "")
+    if (here) void send("session_shutdown", here, { reason })
+    here = at
+    asked = undefined
+    given = ""
+    void send("session_switch", at, { reason })
+  }
+
+  // The same prompt may be prepared again, and only what the last time returned is used: so until a turn ends it is
+  // filed once, and given the same text each time.
+  const settled = (at: Place) => {
+    if (at.subagent) return
+    asked = undefined
+    given = ""
+  }
+
+  on("session_start", (_, at) => {
+    if (at.subagent) return
+    here = at
+    void send("session_start", at)
+  })
+  on("session_switch", moved)
+  on("session_branch", moved)
+  on("before_agent_start", async (event, at) => {
+    if (at.subagent) return
+    here = at
+    const prompt = String(event.prompt ?? "")
+    if (prompt !== asked) {
+      asked = prompt
+      given = (await send("before_agent_start", at, { prompt })) || given
+    }
+    if (!given) return
+    return { message: { customType: "vaultd", content: given, display: false, attribution: "agent" } }
+  })
+  on("tool_result", (event, at) => {
+    const { toolName, toolCallId, input, isError, details } = event
+    const running = !isError && (details?.async?.state === "running" || Boolean(details?.service))
+    const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
+    const call = { tool: toolName, callID: toolCallId, args: input, files: input?.paths ?? input?.path }
+    const exit = details?.exitCode ?? (toolName === "bash" && !isError ? 0 : undefined)
+    const end = running ? { running } : { exit, failed: Boolean(isError) }
+    void send("tool_result", at, { call: { ...call, ...end, output: told } })
+  })
+  on("turn_end", (_, at) => settled(at))
+  on("agent_end", async (event, at) => {
+    settled(at)
+    if (event.willContinue) return
+    const said = (event.messages ?? []).filter((message: any) => message?.role === "assistant")
+    const text = texts(said[said.length - 1]?.content)
+    await send(at.subagent ? "subagent_end" : "agent_end", at, { text })
+  })
+  on("session_before_compact", (_, at) => void send("session_before_compact", at))
+  on("session_compact", (_, at) => void send("session_compact", at))
+  on("session_shutdown", async (_, at) => {
+    if (!at.subagent) await send("session_shutdown", at, { reason: "exit" })
+  })
+}
