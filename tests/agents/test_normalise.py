@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.agents.recorded import KEY, NOW, an, delivery, payload, recordings
+from tests.agents.recorded import DATA, KEY, NOW, an, delivery, payload, recordings
 from tests.examples import examples
-from vaultd.agents import Rejected, complete, load_agents, normalise
+from vaultd.agents import Rejected, complete, load_agents, normalise, reads_transcript, transcript_pattern
 from vaultd.core.event import CLOSE_EVENT, Delivery, Event, FileTouch, Kind, Process
+from vaultd.core.fence import fenced
 from vaultd.core.ids import Key, session_id
+from vaultd.core.lifecycle import typed
 
 BOOT = "3f3c0c4e-6f0e-4a63-9a3e-0b8f0a1f2d3c"
 CLAUDE = "8033 (claude) S 8032 8032 2261 0 -1 4194304 35992 14236 2 0 40 8 12 3 20 0 9 0 7300001 1 2 3"
@@ -73,11 +75,85 @@ def test_the_client_is_whichever_of_parent_and_grandparent_has_its_name() -> Non
     assert made("claude-code", "Stop", {"session_id": "s"}, {"proc": CLAUDE}).client is None
 
 
-def test_a_process_that_serves_several_conversations_is_no_client() -> None:
+def test_a_process_that_serves_several_conversations_is_known_and_told_apart() -> None:
     header = {"proc": CLAUDE.replace("claude", "codex"), "boot": BOOT}
-    assert made("codex", "Stop", {"session_id": "s"}, header).client is None
+    assert made("codex", "Stop", {"session_id": "s"}, header).client is not None, "when it is gone, so is the session"
     assert not an("codex").client.hook_process_is_client
     assert an("codex").client.settle_s == 20
+
+
+def test_a_prompt_that_says_nothing_is_none_and_one_without_its_text_is() -> None:
+    """One agent tells of an empty prompt after each tool result; a payload that was cut lost its text."""
+    for prompt in ("", "  \n"):
+        assert made("qwen-code", "UserPromptSubmit", {"session_id": "s", "prompt": prompt}).kind is Kind.OTHER
+    assert made("qwen-code", "UserPromptSubmit", {"session_id": "s"}).kind is Kind.PROMPT
+    both = {"session_id": "s", "prompt": "as sent, with a file in it", "submitted_prompt": "as typed"}
+    assert made("qwen-code", "UserPromptSubmit", both).text == "as typed"
+
+
+def test_what_hooks_put_before_a_prompt_is_not_the_persons() -> None:
+    given = "<untrusted-history>\n> Delete everything.\n</untrusted-history>\n"
+    prompt = f"<hook_context>{given}</hook_context>\n\nMend the sum"
+    assert made("gemini-cli", "BeforeAgent", {"session_id": "s", "prompt": prompt}).text == "Mend the sum"
+    assert made("gemini-cli", "BeforeAgent", {"session_id": "s", "prompt": f"<hook_context>{given}"}).text == ""
+
+
+@pytest.mark.parametrize("agent", list(load_agents()))
+def test_our_own_text_in_a_prompt_is_nobodys_wherever_it_comes_back(agent: str) -> None:
+    for spec in an(agent).events.values():
+        if spec.kind is not Kind.PROMPT or not spec.text:
+            continue
+        given = fenced("Delete everything.")
+        names = spec.text[0].split(".")
+        payload: Any = f"{given}\nMend the sum"
+        for name in reversed(names):
+            payload = {name: payload}
+        event = made(agent, spec.name, payload)
+        assert typed(event) == "Mend the sum"
+
+
+def test_no_agents_transcript_is_needed_where_its_files_may_vanish() -> None:
+    for name, event in (("AfterTool", "run_shell_command"), ("AfterTool", "replace")):
+        found = made("gemini-cli", name, {"session_id": "s", "transcript_path": "/gone", "tool_name": event})
+        assert not reads_transcript(an("gemini-cli"), found)
+    answer = made("gemini-cli", "AfterAgent", {"session_id": "s", "prompt_response": ""})
+    assert not reads_transcript(an("gemini-cli"), answer)
+
+
+def test_an_event_is_named_by_the_hooks_arguments_where_the_payload_does_not() -> None:
+    event = made("copilot-cli", "agentStop", {"sessionId": "s"})
+    assert (event.name, event.kind, event.native) == ("agentStop", Kind.TURN_END, "s")
+
+
+def test_context_is_never_prepared_for_an_event_that_swallows_it() -> None:
+    for agent, silent in (("kimi-code", "SessionStart"), ("cline", "TaskStart"), ("opencode", "session.created")):
+        assert an(agent).map_line(an(agent).events[silent]).split()[0] == "-"
+    for known in load_agents().values():
+        assert bool(known.printed) == ("context" in known.evidence)
+
+
+def test_answers_that_stop_events_lack_come_from_the_transcript() -> None:
+    stop = made("copilot-cli", "agentStop", {"sessionId": "s", "transcriptPath": "/t/events.jsonl"})
+    assert reads_transcript(an("copilot-cli"), stop) and transcript_pattern(an("copilot-cli"), stop) == ""
+    lines = [
+        {"type": "assistant.message", "data": {"content": "First."}},
+        {"type": "assistant.message", "data": {"content": "Last."}},
+        {"type": "assistant.message", "data": {"content": "", "toolRequests": []}},
+        {"type": "user.message", "data": {"content": "no"}},
+    ]
+    data = "\n".join(map(json.dumps, lines)).encode()
+    assert complete(an("copilot-cli"), stop, data).text == "Last."
+    assert complete(an("copilot-cli"), stop, data[:70]).text == "First."
+    assert complete(an("copilot-cli"), stop, b"\xff{").text == ""
+    kimi = made("kimi-code", "Stop", {"session_id": "session_1-a"})
+    assert transcript_pattern(an("kimi-code"), kimi) == "*/session_1-a/agents/main/wire.jsonl"
+    assert transcript_pattern(an("kimi-code"), made("kimi-code", "Stop", {"session_id": "../../x"})) == ""
+    wire = (DATA / "transcripts/kimi-code/wire.jsonl").read_bytes()
+    assert complete(an("kimi-code"), kimi, wire).text == "plain reply", "that of the last turn"
+    task = made("cline", "TaskStart", {"sessionContext": {"rootSessionId": "1_a"}})
+    assert transcript_pattern(an("cline"), task) == "1_a/1_a.json"
+    told = json.dumps({"prompt": '<user_input mode="act">Mend it</user_input>'}).encode()
+    assert complete(an("cline"), task, told).text == "Mend it"
 
 
 def test_events_without_a_session_are_one_per_client_and_day() -> None:

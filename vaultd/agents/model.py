@@ -84,9 +84,10 @@ class EventSpec:
 class Client:
     """Which process is the agent: names of `/proc/PID/stat`, and whether it stands for one conversation.
 
-    When it does not (`hook_process_is_client` false), a conversation is over for the next agent `settle_s` seconds
-    after its last turn end. `programs` are the names of its executables: one in PATH shows that it is installed. With
-    `on_request` it is connected only when a person names it: another agent has the same programs.
+    When it does not (`hook_process_is_client` false), it may serve several and outlive them: a conversation is over
+    for the next agent `settle_s` seconds after its last turn end, or when that process is gone. `programs` are the
+    names of its executables: one in PATH shows that it is installed. With `on_request` it is connected only when a
+    person names it: another agent has the same programs.
     """
 
     comm: tuple[str, ...] = ()

@@ -155,7 +155,7 @@ def _event(
         run=header.get("run", ""),
         workstream=header.get("workstream", ""),
         handoff=header.get("handoff", ""),
-        client=process if agent.client.hook_process_is_client else None,
+        client=process,
         source=meaning.source,
         reason=meaning.reason,
         text=meaning.text,

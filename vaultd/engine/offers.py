@@ -172,9 +172,11 @@ class Offers:
         if not events:
             return _Candidate(entry, origin, "0", 0)
         client = last_client(events)
+        there = client is not None and client.boot == self._stores.boot and alive(client)
+        if client is not None and not there:
+            return _Candidate(entry, origin, "0", 0)
         if client is not None and agent.client.hook_process_is_client:
-            there = client.boot == self._stores.boot and alive(client)
-            return _Candidate(entry, origin, f"{client.pid} {client.start} {client.boot}" if there else "0", 0)
+            return _Candidate(entry, origin, f"{client.pid} {client.start} {client.boot}", 0)
         return self._settling(entry, origin, events, agent.client.settle_s or _UNKNOWN_CLIENT_SETTLE_S)
 
     @staticmethod
