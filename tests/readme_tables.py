@@ -50,20 +50,37 @@ def settings() -> str:
     )
 
 
+MOMENTS = {"start": "at the start", "prompt": "with the first prompt", "tool": "after the first tool call"}
+
+
 def agents() -> str:
     rows = []
     for agent in load_agents().values():
         wired = {spec.kind for spec in agent.wired}
+        recorded = [
+            word
+            for word, kinds in (
+                ("prompts", {Kind.PROMPT}),
+                ("tool calls", {Kind.TOOL}),
+                ("turns", {Kind.TURN_END}),
+                ("its end", {Kind.END}),
+            )
+            if kinds & wired
+        ]
+        moments = {spec.moment for spec in agent.wired if spec.shape}
+        proof = agent.evidence.get("hooks") or agent.evidence.get("mcp")
         rows.append(
             (
                 f"{agent.title} (`{agent.id}`)",
-                "yes" if Kind.PROMPT in wired else "no",
-                "yes" if Kind.TOOL in wired else "no",
-                "yes" if Kind.END in wired else "no",
-                f"yes, at most {agent.inject_limit} bytes" if agent.printed else "no",
+                ", ".join(recorded) or "nothing",
+                ", ".join(MOMENTS[moment] for moment in MOMENTS if moment in moments) or "no",
+                "yes" if agent.mcp is not None else "no",
+                "yes" if agent.instructions is not None else "no",
+                f"run: {proof.version}, {proof.date}" if proof is not None and proof.version else "documentation",
             )
         )
-    return table(("agent", "prompts", "tool calls", "session end", "is given the handoff at start"), rows)
+    rows.sort(key=lambda row: (row[5] == "documentation", row[0].lower()))
+    return table(("agent", "recorded", "is given the handoff", "MCP", "instructions", "known from"), rows)
 
 
 def frontmatter() -> str:

@@ -86,7 +86,7 @@ family = "shell"
 command = "line"
 exit_code = { path = "status", pattern = '\\A(\\d+)\\Z' }
 """
-PAYLOADS = {
+PAYLOADS: dict[str, dict[str, object]] = {
     "open": {},
     "ask": {"words": "Make it exact"},
     "did": {"tool": "sh", "line": "make check", "status": 2},
@@ -122,7 +122,7 @@ def test_one_file_and_a_folder_of_recordings_make_an_agent(tmp_path: Path) -> No
     recordings = tree / "tests/data/payloads/tinker"
     recordings.mkdir()
     for name, more in PAYLOADS.items():
-        told = {"conversation": {"id": "c-1"}, "where": "/home/dev/project", **more}
+        told: dict[str, object] = {"conversation": {"id": "c-1"}, "where": "/home/dev/project", **more}
         (recordings / f"{name}.json").write_text(json.dumps(told, indent=2))
 
     run(tree, "-m", "tests.agents.expected", "tinker")

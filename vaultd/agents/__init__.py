@@ -14,12 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from vaultd.agents.model import Agent, EventSpec
+from vaultd.agents.model import USUAL_LIMIT, Agent, EventSpec
 from vaultd.agents.normalise import Rejected, complete, normalise, reads_transcript, transcript_pattern
 from vaultd.agents.shapes import render
 from vaultd.agents.tables import parse_agent
 
 __all__ = [
+    "USUAL_LIMIT",
     "Agent",
     "EventSpec",
     "Rejected",

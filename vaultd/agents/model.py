@@ -18,6 +18,7 @@ from vaultd.core.event import Kind
 
 __all__ = [
     "UNITS",
+    "USUAL_LIMIT",
     "Agent",
     "CallFields",
     "Client",
@@ -36,6 +37,9 @@ __all__ = [
     "Transcripts",
     "Trust",
 ]
+
+USUAL_LIMIT = 9_000
+"""Bytes that no prepared context is longer than, whatever more an agent takes: more would only cost."""
 
 UNITS: Mapping[str, int] = {"s": 1, "ms": 1000}
 """Timeout units an agent's configuration may use, as parts of a second."""
@@ -300,7 +304,7 @@ class Agent:
     title: str
     home: Home
     evidence: Mapping[str, Evidence]
-    inject_limit: int = 9000
+    inject_limit: int = USUAL_LIMIT
     client: Client = field(default_factory=Client)
     fields: Fields = field(default_factory=Fields)
     call: CallFields = field(default_factory=CallFields)
@@ -327,16 +331,20 @@ class Agent:
         return tuple(spec for spec in self.events.values() if spec.wired) if self.hooks is not None else ()
 
     @property
-    def printed(self) -> frozenset[str]:
-        """The output shapes that prepared context is needed in."""
-        return frozenset(spec.shape for spec in self.events.values() if spec.shape)
+    def printed(self) -> Mapping[str, str]:
+        """The output shapes that prepared context is needed in, by the names under which it is prepared."""
+        return {self._prepared(spec): spec.shape for spec in self.events.values() if spec.shape}
+
+    def _prepared(self, spec: EventSpec) -> str:
+        """The name under which context is prepared for an event: the shape, with the limit where that is a low one."""
+        return spec.shape if self.inject_limit >= USUAL_LIMIT or not spec.shape else f"{spec.shape}.{self.inject_limit}"
 
     def map_line(self, spec: EventSpec) -> str:
         """What the hook is told about an event: shape, moment and drain, `-` for none, and where once in a session is
         enough the last name of the path to the session's id.
         """
         moment = spec.moment or ("start" if spec.kind is Kind.START else "-")
-        words = [spec.shape or "-", moment, "drain" if spec.drain else "-"]
+        words = [self._prepared(spec) or "-", moment, "drain" if spec.drain else "-"]
         if spec.moment not in ("", "start"):
             words.append(self.fields.session.rpartition(".")[2])
         return " ".join(words)

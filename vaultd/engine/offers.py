@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from vaultd.agents import Agent, render
+from vaultd.agents import USUAL_LIMIT, Agent, render
 from vaultd.core.checkout import below
 from vaultd.core.event import Event, Kind
 from vaultd.core.handoff import parse_handoff
@@ -137,18 +137,16 @@ class Offers:
         if page is None:
             return None
         handoff = parse_handoff(page.data, entry.path)
-        forms: dict[str, Agent] = {}  # of agents that take one shape the one that takes least
-        for agent in self._stores.agents.values():
-            for shape in agent.printed:
-                if shape not in forms or agent.inject_limit < forms[shape].inject_limit:
-                    forms[shape] = agent
+        forms = {
+            name: (agent, shape) for agent in self._stores.agents.values() for name, shape in agent.printed.items()
+        }
         now, claims = self._stores.clock(), self._stores.config.claims
         rules = self._stores.config.rules
-        told = {
-            shape: injected(handoff, agent.inject_limit, now) if claims else offered(handoff, now)
-            for shape, agent in forms.items()
-        }
-        texts = {shape: render(forms[shape], shape, redact(text, rules)) for shape, text in told.items()}
+        texts = {}
+        for name, (agent, shape) in forms.items():
+            limit = min(agent.inject_limit, USUAL_LIMIT)
+            text = injected(handoff, limit, now) if claims else offered(handoff, now)
+            texts[name] = render(agent, shape, redact(text, rules))
         claim = Claim(
             open_path=str(vault.root / entry.path),
             accepted_path=str(vault.root / entry.folder / "handoffs/accepted" / f"{entry.id}.md") if claims else "-",
