@@ -7,7 +7,8 @@ Layers, highest first; a module imports only from layers below its own:
        client             asks a running daemon over its socket
     3  engine             use cases: read, decide, write
     2  store              effects: files, git, the index. `store.fs` has the durable verbs
-       agents             data: one declarative file per agent, and the code that reads them
+       agents             data: one declarative file per agent, and the pure code that reads them: tables (the files),
+                          normalise (payloads), shapes (what is printed), hookfile and mcpfile (entries)
        config             the only reader of the environment and of configuration files
     1  core               pure decisions: no files, no clock, no randomness
     0  errors             every exception and its exit code
@@ -32,6 +33,15 @@ The way of a question:
     mcp.tools                  arguments checked, one call of the service, an answer in words and data
     engine.local               the service: which project is meant (scoping), then recall, authoring, passing, listing
     engine.live                the index that the daemon keeps open, brought up to date before it answers
+
+The way into an agent's files:
+
+    agents/<id>.toml           where its hooks, MCP servers and instructions are, what an entry looks like, and how it is
+                               known; `agents.tables` leaves out what there is no evidence of
+    engine.parts               each of its files with the edits that put ours in and take it out
+    agents.edits               such an edit of JSON, TOML or YAML: text to text, every other byte as it was
+    engine.connecting          one plan for all of them; `engine.uninstall` the way back
+    engine.foreign             a plan carried out: a copy, a record, one rename
 
 Words: a *delivery* is a file in the inbox, an *event* what it means, an *observation* the sanitised event that is kept.
 A *page* is a Markdown file of the vault; its *revision* the hash of its bytes. A *handoff* is what a session leaves for

@@ -384,6 +384,24 @@ def test_the_twin_of_the_hook(scratch: Scratch) -> None:
     assert entry["state"] == "accepted" and entry["accepted_by"].startswith("codex-")
 
 
+def test_the_twin_of_the_hook_gives_text_once_in_a_session(scratch: Scratch) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    scratch.session(cwd)
+    scratch.run("ingest", check=True)
+
+    def prompt(native: str) -> str:
+        payload = json.dumps({"session_id": native, "cwd": str(cwd), "prompt": "What is left?"})
+        return scratch.run("hook", "kimi-code", "UserPromptSubmit", text=payload, cwd=cwd).stdout
+
+    elsewhere = scratch.checkout("elsewhere")
+    other = json.dumps({"session_id": "a", "cwd": str(elsewhere), "prompt": "x"})
+    assert scratch.run("hook", "kimi-code", "UserPromptSubmit", text=other, cwd=elsewhere).stdout == ""
+    assert prompt("a") == "", "its first prompt was elsewhere"
+    assert "src/app.py" in prompt("b")
+    assert prompt("b") == "" == prompt("c")
+
+
 def test_the_allow_list(scratch: Scratch) -> None:
     stores = scratch.init()
     (scratch.vault / "vaultd.toml").write_text("[capture]\nallow_list = true\n")

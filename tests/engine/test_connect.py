@@ -301,12 +301,11 @@ def test_a_refused_file_is_told_and_the_rest_is_done(scratch: Scratch) -> None:
     assert (scratch.home / ".gemini/settings.json").read_text() == "{"
 
 
-@pytest.mark.parametrize(("answer", "done"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_a_person_is_asked(scratch: Scratch, answer: str, done: bool) -> None:
-    (scratch.home / ".claude").mkdir()
+def answered(scratch: Scratch, command: list[str], questions: list[bytes], answer: str) -> bytes:
+    """Run a command on a terminal and give each of its questions that answer; all that it said."""
     outer, inner = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "vaultd", "connect"],
+        [sys.executable, "-m", "vaultd", *command],
         cwd=scratch.base,
         env=scratch.environ,
         stdin=inner,
@@ -316,10 +315,11 @@ def test_a_person_is_asked(scratch: Scratch, answer: str, done: bool) -> None:
     )
     os.close(inner)
     said = b""
-    while b"[y/N]" not in said:
-        assert select.select([outer], [], [], 60)[0], said
-        said += os.read(outer, 65536)
-    os.write(outer, answer.encode())
+    for question in questions:
+        while question not in said or b"[y/N]" not in said[said.rindex(question) :]:
+            assert select.select([outer], [], [], 60)[0], said
+            said += os.read(outer, 65536)
+        os.write(outer, answer.encode())
     while True:
         try:
             said += os.read(outer, 65536)
@@ -327,4 +327,24 @@ def test_a_person_is_asked(scratch: Scratch, answer: str, done: bool) -> None:
             break
     assert process.wait(60) == 0
     os.close(outer)
+    return said
+
+
+@pytest.mark.parametrize(("answer", "done"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_a_person_is_asked(scratch: Scratch, answer: str, done: bool) -> None:
+    (scratch.home / ".claude").mkdir()
+    answered(scratch, ["connect"], [b"Do this?"], answer)
     assert (scratch.home / ".claude/settings.json").exists() == done
+
+
+def test_up_ends_by_offering_to_connect(scratch: Scratch) -> None:
+    (scratch.home / ".claude").mkdir()
+    try:
+        said = scratch.run("up", check=True).stdout
+        assert "Next: `vaultd connect` (found here: claude-code)" in said
+        assert not (scratch.home / ".claude/settings.json").exists()
+        talk = answered(scratch, ["up"], [b"Connect the agents", b"Do this?"], "y\n")
+        assert b"Agents: Claude Code" in talk and (scratch.home / ".claude/settings.json").exists()
+        assert "connect" not in scratch.run("up", check=True).stdout.splitlines()[-1]
+    finally:
+        scratch.run("down", check=True)

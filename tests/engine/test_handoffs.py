@@ -262,3 +262,73 @@ def test_what_follows_a_claim_is_handed_over_too(scratch: Scratch) -> None:
     text = start(scratch, cwd, agent="claude-code", native="another")
     assert "The task after lunch" in text
     assert [i.rpartition("-")[2] for i in ids(scratch, "accepted")] == ["g1", "g2"]
+
+
+def prompted(scratch: Scratch, cwd: Path, native: str, agent: str = "kimi-code") -> str:
+    payload = {"session_id": native, "cwd": str(cwd), "prompt": [{"type": "text", "text": "What is left?"}]}
+    return scratch.hook(agent, "UserPromptSubmit", payload, cwd)
+
+
+def test_an_agent_that_takes_text_at_a_prompt_is_given_it_at_its_first(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    drain(stores)
+    assert prompted(scratch, cwd, "k-1").startswith("<untrusted-history>\n")
+    scratch.session(cwd, native="another")
+    drain(scratch.stores())
+    assert ids(scratch, "open") and prompted(scratch, cwd, "k-1") == "", "once in a session"
+    assert prompted(scratch, cwd, "k-2") != ""
+    drain(scratch.stores())
+    accepted = [frontmatter.parse(p.read_bytes()).meta.values for p in scratch.vault.glob("*/*/handoffs/accepted/*.md")]
+    assert [str(values["accepted_by"]).partition("-")[0] for values in accepted] == ["kimi", "kimi"]
+
+
+def test_a_prompt_that_claimed_and_did_nothing_gives_it_back(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd)
+    drain(stores)
+    assert prompted(scratch, cwd, "k-1") != ""
+    scratch.hook("kimi-code", "SessionEnd", {"session_id": "k-1", "cwd": str(cwd), "reason": "exit"}, cwd)
+    drain(scratch.stores())
+    assert (len(ids(scratch, "open")), len(ids(scratch, "accepted"))) == (1, 0)
+
+
+def test_what_is_only_offered_is_told_short_and_stays_open(scratch: Scratch) -> None:
+    scratch.init()
+    (scratch.vault / "vaultd.toml").write_text("[handoff]\nclaim_on_session_start = false\n")
+    stores, cwd = scratch.stores(), scratch.checkout()
+    scratch.session(cwd)
+    drain(stores)
+    [name] = ids(scratch, "open")
+    for native in ("n-1", "n-2"):
+        text = start(scratch, cwd, native=native)
+        assert f"memory_handoff_accept, handoff_id {name}" in text and len(text.encode()) < 1200
+        assert "src/app.py" not in text, "no more than what it is about"
+    assert prompted(scratch, cwd, "k-1").startswith("<untrusted-history>\n")
+    drain(scratch.stores())
+    assert ids(scratch, "open") == [name]
+    scratch.run("handoffs", "accept", name, check=True, cwd=cwd)
+    drain(scratch.stores())
+    assert start(scratch, cwd, native="n-3") == ""
+
+
+def test_moments_of_long_ago_are_forgotten(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    drain(stores)
+    assert prompted(scratch, cwd, "k-1") == ""
+    given = stores.vault.room / "outbox/given"
+    old = given / "kimi-code-old"
+    old.touch()
+    os.utime(old, (0, 0))
+    drain(scratch.stores())
+    assert [path.name for path in given.iterdir()] == ["kimi-code-k-1"]
+
+
+def test_an_agent_that_takes_little_is_given_little_and_no_other_is(scratch: Scratch) -> None:
+    stores, cwd = scratch.init(), scratch.checkout()
+    scratch.session(cwd, prompts=tuple(f"Do the thing number {n}: {'word ' * 60}" for n in range(30)))
+    drain(stores)
+    folder = stores.outbox.folder(str(cwd), "")
+    assert (folder / "plain.3000").stat().st_size <= 3000 < (folder / "plain").stat().st_size <= 9000
+    line = (stores.outbox.map / "kiro-cli-v3.SessionStart").read_text()
+    assert line == "plain.3000 start -\n"

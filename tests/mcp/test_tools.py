@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -77,6 +78,25 @@ def test_a_tool_says_what_it_is(name: str) -> None:
     assert not set(TOOLS[name].aliases) & set(schema["properties"]), "an alias is not listed"
     assert set(TOOLS[name].aliases.values()) <= set(schema["properties"])
     assert "outputSchema" not in listed
+
+
+def forms(schema: object) -> Iterator[tuple[str, object]]:
+    """Every keyword of a schema and what is told by it."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            yield key, value
+            yield from forms(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from forms(value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_holds_nothing_that_a_model_provider_refuses(name: str) -> None:
+    """Some refuse alternatives at the root, some lists of types, some references: then every turn fails."""
+    told = list(forms(TOOLS[name].listed()["inputSchema"]))
+    assert not {key for key, _ in told} & {"anyOf", "oneOf", "allOf", "$ref", "$defs", "nullable", "const"}
+    assert all(isinstance(value, str | dict) for key, value in told if key == "type")
 
 
 def test_what_changes_the_memory_says_so() -> None:
