@@ -36,8 +36,8 @@ The way of a question:
 
 The way into an agent's files:
 
-    agents/<id>.toml           where its hooks, MCP servers and instructions are, what an entry looks like, and how it is
-                               known; `agents.tables` leaves out what there is no evidence of
+    agents/<id>.toml           where its hooks, MCP servers and instructions are, what an entry looks like, and how that
+                               is known; `agents.tables` leaves out what there is no evidence of
     engine.parts               each of its files with the edits that put ours in and take it out
     agents.edits               such an edit of JSON, TOML or YAML: text to text, every other byte as it was
     engine.connecting          one plan for all of them; `engine.uninstall` the way back
