@@ -177,7 +177,13 @@ def test_a_variable_moves_all_of_an_agents_files_and_a_blank_one_none(agent: Age
         return
     assert all(part.path.is_relative_to(elsewhere) for part in parts_of(agent, moved))
     connect(moved, agent)
+    for path, kind in dict(files(agent, moved)).items():
+        if kind != "md":
+            path.write_text(edits.put(kind, path.read_text(), ["later"], "x"))
     disconnect(usual, agent)
+    for path, kind in dict(files(agent, moved)).items():
+        assert kind == "md" or "vaultd" not in path.read_text()
+        path.unlink(missing_ok=True)
     assert not any(path.is_file() for path in elsewhere.rglob("*")), "the record knows where they went"
 
 

@@ -61,15 +61,12 @@ def uninstall_plan(
 
 def _all_parts(agent: Agent, config: Config, record: Installed, names: Iterable[str]) -> Iterator[Part]:
     """An agent's parts where they would be now, and where they were put while a variable said otherwise."""
-    for name in names:
-        now = parts_of(agent, config, [name])
-        yield from now
-        files = {str(part.path) for part in now}
-        for row in record.rows:
-            if now and row.agent == now[0].record and row.file not in files:
-                files.add(row.file)
-                same = [part for part in now if part.path.name == Path(row.file).name]
-                yield replace((same or now)[0], path=Path(row.file))
+    now = parts_of(agent, config, names)
+    yield from now
+    files = {str(part.path) for part in now}
+    for file in dict.fromkeys(row.file for row in record.rows if row.agent.partition(" ")[0] == agent.id):
+        if file not in files:
+            yield from (replace(part, path=Path(file)) for part in now if part.path.name == Path(file).name)
 
 
 def _holds_others(path: Path, left: bytes | None, agents: Sequence[Agent], config: Config) -> bool:
