@@ -149,6 +149,44 @@ def test_when_somebody_changed_a_file_since_only_ours_goes(agent: Agent, tmp_pat
             assert told["later"] == "x" and mine[kind] in told
 
 
+HOLLOW = {
+    "json": '{"theme": "x", "hooks": {}, "mcpServers": {}, "servers": {"a": 1}}\n',
+    "jsonc": """{
+  "hooks": {}, // mine
+  "mcpServers": {
+    /* nothing yet */
+  },
+  "mcp": {},
+  "context_servers": {}
+}
+""",
+    "toml": "[mcp_servers]\n\n[other]\nkey = 1\n",
+    "yaml": "hooks: {}\nmcp_servers:\nother: 1\n",
+}
+
+
+@EACH
+def test_what_was_there_and_empty_stays_when_somebody_changed_the_file_since(agent: Agent, tmp_path: Path) -> None:
+    where = config(tmp_path / "home")
+    kinds = {path: kind for path, kind in files(agent, where) if kind != "md" and "vaultd" not in path.name}
+    for path, kind in kinds.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(HOLLOW[kind])
+    told = connect(where, agent)
+    assert not told or (agent.hooks is not None and agent.hooks.path[-1:] == ("hooks",)), "there it is a list"
+    for path, kind in kinds.items():
+        path.write_text(edits.put(kind, path.read_text(), ["later"], "x"))
+    disconnect(where, agent)
+    for path, kind in kinds.items():
+        told = edits.read(kind, path.read_text())
+        assert told.pop("later") == "x"
+        wanted = edits.read(kind, HOLLOW[kind])
+        assert {key: value or None for key, value in told.items()} == {
+            key: value or None for key, value in wanted.items()
+        }
+        assert kind != "jsonc" or ("// mine" in path.read_text() and "/* nothing yet */" in path.read_text())
+
+
 @EACH
 def test_what_cannot_be_parsed_is_refused_left_and_told_with_what_to_paste(agent: Agent, tmp_path: Path) -> None:
     where = config(tmp_path / "home")

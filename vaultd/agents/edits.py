@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from vaultd.agents import tomltext, yamltext
 from vaultd.agents.jsontext import JsonError, Node, Text
 
-__all__ = ["EditError", "Path", "append", "at", "blank", "drop", "dump", "put", "read"]
+__all__ = ["EditError", "Path", "append", "at", "blank", "drop", "dump", "put", "read", "read_or_none"]
 
 Path: TypeAlias = Sequence[str | int]
 
@@ -34,6 +34,14 @@ def read(kind: str, text: str) -> Any:
         raise EditError(str(error)) from error
 
 
+def read_or_none(kind: str, text: str) -> Any:
+    """What a text says; None for a blank one or one that cannot be read."""
+    try:
+        return None if blank(text) else read(kind, text)
+    except EditError:
+        return None
+
+
 def append(kind: str, text: str, path: Path, item: Any) -> str:
     """The text with one more item at the end of the list at a path; what is missing on the way is made."""
     wanted = _appended(copy.deepcopy(read(kind, text)), path, item)
@@ -50,15 +58,24 @@ def put(kind: str, text: str, path: Path, value: Any) -> str:
     return _checked(kind, wanted, lambda: _run(editor, kind, text, path, value))
 
 
-def drop(kind: str, text: str, path: Path) -> str:
-    """The text without what is at a path, nor what holds nothing else; as it was when there is nothing."""
+def drop(kind: str, text: str, path: Path, kept: Any = None) -> str:
+    """The text without what is at a path, nor what holds nothing else; as it was when there is nothing.
+
+    A container that is in `kept` too (what the text said before there was anything of ours) stays, though it is empty.
+    """
     value = read(kind, text)
     if at(value, path) is None:
         return text
-    path = _emptied(value, path)
-    wanted = _without(copy.deepcopy(value), path)
-    editor: Callable[..., str] = {"toml": tomltext.drop, "yaml": yamltext.drop}.get(kind, _json_drop)
-    return _checked(kind, wanted, lambda: _run(editor, kind, text, path))
+    emptied = _emptied(value, path, kept)
+    wanted = _without(copy.deepcopy(value), emptied)
+    if kind not in ("toml", "yaml"):
+        return _checked(kind, wanted, lambda: _run(_json_drop, kind, text, emptied))
+    bare = _emptied(value, path, None)
+    less = _without(copy.deepcopy(value), bare)
+    editor = tomltext.drop if kind == "toml" else yamltext.drop
+    result = _checked(kind, less, lambda: _run(editor, kind, text, bare))
+    # These editors take empty parents along.
+    return result if bare == emptied else put(kind, result, emptied[:-1], at(wanted, emptied[:-1]))
 
 
 def dump(kind: str, path: Path, value: Any) -> str:
@@ -217,11 +234,21 @@ def _own(node: Any, key: str | int, value: Any) -> None:
     holder[key] = value
 
 
-def _emptied(value: Any, path: Path) -> Path:
-    """The path of the outermost container below the root that would be empty without what is at `path`."""
-    while len(path) > 1 and len(at(value, path[:-1])) == 1:
+def _emptied(value: Any, path: Path, kept: Any) -> Path:
+    """The path of the outermost container below the root that would be empty without what is at `path`, and was not
+    there before.
+    """
+    while len(path) > 1 and len(at(value, path[:-1])) == 1 and not _has(kept, path[:-1]):
         path = path[:-1]
     return path
+
+
+def _has(value: Any, path: Path) -> bool:
+    """Whether there is something at a path, be it nothing (null)."""
+    holder = at(value, path[:-1])
+    return (
+        isinstance(holder, Mapping) and path[-1] in holder if isinstance(path[-1], str) else at(value, path) is not None
+    )
 
 
 def _without(value: Any, path: Path) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vaultd.agents import edits
+from vaultd.agents.constants import only_constants, with_constants, without_constants
 from vaultd.agents.edits import EditError
 from vaultd.agents.model import UNITS, Agent, EventSpec, HookFile
 
@@ -84,12 +85,16 @@ def added(agent: Agent, text: str, hook: Path) -> str:
     return result
 
 
-def removed(agent: Agent, text: str) -> str | None:
-    """The text without our entries and without containers that are empty then; None when nothing is left in it."""
+def removed(agent: Agent, text: str, before: str = "") -> str | None:
+    """The text without our entries and without containers that are empty then; None when nothing is left in it.
+
+    What was in the text `before` there was anything of ours stays, empty or not.
+    """
     hooks = _hooks(agent)
     if not entries(agent, text):
         return text
-    result = _without(agent, text, lambda entry, seen: True)
+    result = _without(agent, text, lambda entry, seen: True, before)
+    result = without_constants(hooks.format, result, hooks.constants, before)
     return None if only_constants(hooks.format, result, hooks.constants) else result
 
 
@@ -105,23 +110,6 @@ def later_groups(agent: Agent, text: str) -> tuple[str, ...]:
 def snippet(agent: Agent, hook: Path) -> str:
     """The entries as text, to be pasted by hand."""
     return added(agent, "", hook).rstrip("\n")
-
-
-def with_constants(kind: str, text: str, constants: Mapping[str, Any]) -> str:
-    """The text with these values where there are none."""
-    value = edits.read(kind, text)
-    for path, constant in _leaves(constants):
-        if edits.at(value, path) is None:
-            text = edits.put(kind, text, path, constant)
-    return text
-
-
-def only_constants(kind: str, text: str, constants: Mapping[str, Any]) -> bool:
-    """Whether a text says nothing but these values, and holds no comment either."""
-    for path, constant in _leaves(constants):
-        if edits.at(edits.read(kind, text), path) == constant:
-            text = edits.drop(kind, text, path)
-    return edits.read(kind, text) == {} and not text.strip("{} \t\r\n\ufeff")
 
 
 def _hooks(agent: Agent) -> HookFile:
@@ -258,20 +246,21 @@ def _mended(agent: Agent, text: str, entry: Entry, spec: EventSpec, hook: Path) 
         return edits.append(hooks.format, text, _list_of(hooks, spec.name), _group(agent, spec, hook))
 
 
-def _without(agent: Agent, text: str, goes: Callable[[Entry, set[str]], bool]) -> str:
+def _without(agent: Agent, text: str, goes: Callable[[Entry, set[str]], bool], before: str = "") -> str:
     """The text without the entries for which `goes(entry, events already kept)` holds."""
+    there = edits.read_or_none(_hooks(agent).format, before)
     kept: set[str] = set()
     skip = 0
     while found := entries(agent, text)[skip:]:
         if goes(found[0], kept):
-            text = _dropped(_hooks(agent), text, found[0])
+            text = _dropped(_hooks(agent), text, found[0], there)
         else:
             kept.add(found[0].event)
             skip += 1
     return text
 
 
-def _dropped(hooks: HookFile, text: str, entry: Entry) -> str:
+def _dropped(hooks: HookFile, text: str, entry: Entry, kept: Any = None) -> str:
     """The text without one entry, nor the group, list and maps that held nothing else."""
     value = edits.read(hooks.format, text)
     place: tuple[str | int, ...] = (*entry.list, entry.group)
@@ -281,13 +270,4 @@ def _dropped(hooks: HookFile, text: str, entry: Entry) -> str:
         place = (*place, inner, entry.handler)
     elif inner and set(group) - {*hooks.entry, *_GROUP_KEYS}:
         return edits.put(hooks.format, text, (*place, inner), [])  # a group without its list may be no group
-    return edits.drop(hooks.format, text, place)
-
-
-def _leaves(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Path and value of everything in nested maps."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
+    return edits.drop(hooks.format, text, place, kept)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaultd.agents import edits
+from vaultd.agents.constants import only_constants, with_constants, without_constants
 from vaultd.agents.edits import EditError
-from vaultd.agents.hookfile import only_constants, with_constants
 from vaultd.agents.model import Agent, McpFile
 
 __all__ = ["SERVER", "McpEntry", "server_in", "server_snippet", "with_server", "without_server"]
@@ -67,12 +67,16 @@ def with_server(agent: Agent, text: str, command: str, args: Sequence[str]) -> s
     return with_constants(mcp.format, result, mcp.constants)
 
 
-def without_server(agent: Agent, text: str) -> str | None:
-    """The text without our entry, nor maps that are empty then; None when nothing is left in it."""
+def without_server(agent: Agent, text: str, before: str = "") -> str | None:
+    """The text without our entry, nor maps that are empty then; None when nothing is left in it.
+
+    What was in the text `before` there was anything of ours stays, empty or not.
+    """
     mcp, there = _mcp(agent), server_in(agent, text)
     if there is None or not there.ours:
         return text
-    result = edits.drop(mcp.format, text, (*mcp.path, SERVER))
+    result = edits.drop(mcp.format, text, (*mcp.path, SERVER), edits.read_or_none(mcp.format, before))
+    result = without_constants(mcp.format, result, mcp.constants, before)
     return None if only_constants(mcp.format, result, mcp.constants) else result
 
 

@@ -29,16 +29,17 @@ PARTS = ("hooks", "mcp", "instructions")
 class Part:
     """One file that something of ours goes into.
 
-    `enter` gives the text with ours in it ("" stands for no file), `leave` the text without (None: the file goes), and
-    `holds` whether ours is in. All raise EditError for a text that cannot be read or edited safely. `paste` is what a
-    person can put in by hand, `word` stands in every file that ours is in.
+    `enter` gives the text with ours in it ("" stands for no file), `leave` the text without (None: the file goes; it is
+    also given what the file held before ours was in, "" where that is not known), and `holds` whether ours is in. All
+    raise EditError for a text that cannot be read or edited safely. `paste` is what a person can put in by hand, `word`
+    stands in every file that ours is in.
     """
 
     agent: Agent
     name: str
     path: Path
     enter: Callable[[str], str]
-    leave: Callable[[str], str | None]
+    leave: Callable[[str, str], str | None]
     holds: Callable[[str], bool]
     paste: Callable[[], str]
     word: str
@@ -117,7 +118,7 @@ def _own(agent: Agent, places: Places, path: Path, event: str) -> Part:
         "hooks",
         path,
         enter=lambda text: ownfile.replaced(text, wanted()),
-        leave=lambda text: None if ownfile.is_own(text) else text,
+        leave=lambda text, _: None if ownfile.is_own(text) else text,
         holds=ownfile.is_own,
         paste=wanted,
         word=hookfile.HOOK_NAME,
@@ -155,7 +156,7 @@ def _instructions(agent: Agent, places: Places, environ: Mapping[str, str]) -> I
         "instructions",
         agent_path(agent, places, environ, told.file, told.folder),
         enter=partial(blocktext.with_block, content=ROUTING),
-        leave=blocktext.without_block,
+        leave=lambda text, _: blocktext.without_block(text),
         holds=lambda text: blocktext.block_in(text) is not None,
         paste=lambda: ROUTING,
         word="vaultd:begin",
@@ -166,7 +167,7 @@ def _instructions(agent: Agent, places: Places, environ: Mapping[str, str]) -> I
             "instructions",
             agent_path(agent, places, environ, f"{told.skill}/vaultd-memory/SKILL.md", told.folder),
             enter=lambda text: ownfile.replaced(text, SKILL),
-            leave=lambda text: None if ownfile.is_own(text) else text,
+            leave=lambda text, _: None if ownfile.is_own(text) else text,
             holds=ownfile.is_own,
             paste=lambda: SKILL,
             word=blocktext.own_mark,

@@ -112,8 +112,9 @@ def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | Non
     """What a file holds once our parts are out; None when it goes because it was ours alone."""
     path, first = parts[0].path, parts[0]
     text: str | None = before.decode("utf-8")
+    first_copy = _first_copy(record, path)
     for part in parts:
-        text = part.leave(text) if text is not None else None
+        text = part.leave(text, first_copy) if text is not None else None
     known, original = record.original(path, before)
     if known and (original is None or text is None or ("vaultd" in text) == (b"vaultd" in original)):
         return original  # unless another part of ours is to stay
@@ -127,6 +128,13 @@ def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | Non
         if left.endswith(end) and fs.revision(left.removesuffix(end)) in {row.before for row in rows}:
             return left.removesuffix(end)
     return left
+
+
+def _first_copy(record: Installed, path: Path) -> str:
+    """What a file held before we changed it first; "" when that is not known."""
+    row = next((row for row in record.rows if row.file == str(path)), None)
+    copy = record.copy(row) if row is not None else None
+    return (copy or b"").decode("utf-8", "replace")
 
 
 _EMPTY = {"json": b"{}\n", "jsonc": b"{}\n"}
