@@ -139,7 +139,7 @@ def test_one_file_and_a_folder_of_recordings_make_an_agent(tmp_path: Path) -> No
     home.mkdir()
     (home / ".tinker").mkdir()
     (home / ".tinker/hooks.yaml").write_text("# mine\ncolour: blue\n")
-    assert "Agents: Tinker" in run(tree, "-m", "vaultd", "connect", "--yes", home=home)
+    assert "Tinker: is recorded" in run(tree, "-m", "vaultd", "connect", "--yes", home=home)
     text = (home / ".tinker/hooks.yaml").read_text()
     assert text.startswith("# mine\ncolour: blue\n") and "vaultd-hook tinker ask" in text and "5000" in text
     assert "[servers.vaultd]" in (home / ".tinker/servers.toml").read_text()

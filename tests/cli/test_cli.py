@@ -477,3 +477,20 @@ def test_a_session_is_read_by_its_own_id(scratch: Scratch) -> None:
     scratch.run("ingest", check=True)
     assert "Fix the greeting" in scratch.run("read", native).stdout
     assert "Fix the greeting" in scratch.run("handoffs", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("enable = false\n", "unknown: enable"),
+        ('[capture]\nignore_path = ["*.pem"]\n', "unknown: capture.ignore_path"),
+        ("enabled = fals\n", "it is no TOML"),
+    ],
+)
+def test_a_slip_in_a_marker_is_told(scratch: Scratch, text: str, told: str) -> None:
+    scratch.init()
+    cwd = scratch.checkout()
+    (cwd / ".vaultd.toml").write_text(text)
+    assert told in scratch.run("status", cwd=cwd).stdout
+    (cwd / ".vaultd.toml").write_text('enabled = true\n[capture]\nignore_paths = ["*.pem"]\n')
+    assert "unknown" not in scratch.run("status", cwd=cwd).stdout

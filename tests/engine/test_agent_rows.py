@@ -94,3 +94,21 @@ def test_files_of_ours_that_somebody_changed_are_told(scratch: Scratch) -> None:
     scratch.run("connect", "opencode", "cline", "--yes", check=True)
     code, rows = doctor(scratch)
     assert not rows["opencode"]["problems"] and len(rows["cline"]["problems"]) == 1, "the mode is a person's to mend"
+
+
+def test_an_entry_that_somebody_broke_and_hooks_that_are_gone_are_told(scratch: Scratch) -> None:
+    scratch.init()
+    scratch.run("connect", "claude-code", "gemini-cli", "--yes", check=True)
+    path = scratch.home / ".claude/settings.json"
+    path.write_text(path.read_text().replace("claude-code Stop", "claude-code Stopp"))
+    code, rows = doctor(scratch)
+    assert code == 7 and "not as this release writes them" in rows["claude-code"]["problems"][0]["text"]
+    scratch.run("connect", "claude-code", "--yes", check=True)
+    assert doctor(scratch)[0] == 0
+    gemini = scratch.home / ".gemini/settings.json"
+    told = json.loads(gemini.read_text())
+    del told["hooks"]
+    gemini.write_text(json.dumps(told))
+    (scratch.home / ".local/share/vaultd/installed.json").unlink()
+    code, rows = doctor(scratch)
+    assert code == 7 and "its hooks are not there" in rows["gemini-cli"]["problems"][0]["text"]

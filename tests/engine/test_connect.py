@@ -317,17 +317,21 @@ def test_the_command_shows_one_plan_and_does_it_only_on_consent(scratch: Scratch
     for name in (".claude", ".gemini"):
         (scratch.home / name).mkdir()
     before = tree(scratch.home)
-    for more in (["--print"], []):
-        shown = scratch.run("connect", *more, check=True).stdout
-        assert "Agents: Claude Code, Gemini CLI" in shown and "make a vault at" in shown
-        assert f"+++ {scratch.home}/.gemini/settings.json" in shown and "Nothing was changed" in shown
+    for more, code in ((["--print"], 0), ([], 2)):
+        ran = scratch.run("connect", *more)
+        shown = ran.stdout
+        assert ran.returncode == code and "Nothing was changed" in shown + ran.stderr
+        assert "Claude Code: is recorded" in shown and "Gemini CLI: is recorded" in shown
+        assert "A vault is made at" in shown and f"+++ {scratch.home}/.gemini/settings.json" in shown
+        assert "takes effect" not in shown, "nothing was done"
         assert tree(scratch.home) == before and not scratch.vault.exists()
-    assert "unknown" in scratch.run("connect", "nobody").stderr.lower()
+    assert "Did you mean gemini-cli?" in scratch.run("connect", "gemini").stderr
+    assert scratch.run("connect", "claude code", "--print").returncode == 0, "by its title"
     done = scratch.run("connect", "--yes", check=True).stdout
-    assert "changed" in done and scratch.vault.is_dir()
+    assert "made" in done and "@@" not in done and scratch.vault.is_dir(), "with --yes no diffs"
     assert (scratch.home / ".local/share/vaultd/vaultd-hook").is_file()
     again = scratch.run("connect", "--yes", check=True).stdout
-    assert "\nchanged " not in again and "already" in again
+    assert "Nothing to change" in again and len(again.splitlines()) < 5
     shown = scratch.run("disconnect", "--print", check=True).stdout
     assert "Nothing was changed" in shown and f"--- {scratch.home}/.claude/settings.json" in shown
     scratch.run("disconnect", "--yes", check=True)
@@ -341,6 +345,8 @@ def test_a_refused_file_is_told_and_the_rest_is_done(scratch: Scratch) -> None:
     (scratch.home / ".gemini/settings.json").write_text("{")
     done = scratch.run("connect", "gemini-cli", "claude-code", "--yes")
     assert done.returncode == 6 and "cannot be edited safely" in done.stderr and '"mcpServers"' in done.stderr
+    assert "run `vaultd connect gemini-cli` again" in done.stderr
+    assert not (scratch.home / ".gemini/GEMINI.md").exists(), "it would speak of tools that are not there"
     assert (scratch.home / ".claude/settings.json").is_file()
     assert (scratch.home / ".gemini/settings.json").read_text() == "{"
 
@@ -388,7 +394,7 @@ def test_up_ends_by_offering_to_connect(scratch: Scratch) -> None:
         assert "Next: `vaultd connect` (found here: claude-code)" in said
         assert not (scratch.home / ".claude/settings.json").exists()
         talk = answered(scratch, ["up"], [b"Connect the agents", b"Do this?"], "y\n")
-        assert b"Agents: Claude Code" in talk and (scratch.home / ".claude/settings.json").exists()
+        assert b"Claude Code: is recorded" in talk and (scratch.home / ".claude/settings.json").exists()
         assert "connect" not in scratch.run("up", check=True).stdout.splitlines()[-1]
     finally:
         scratch.run("down", check=True)

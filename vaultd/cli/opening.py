@@ -6,9 +6,11 @@ import argparse
 from pathlib import Path
 
 from vaultd.config import Config, load
+from vaultd.core.checkout import marker_flaw
 from vaultd.engine.projects import Project, Unsorted
 from vaultd.engine.stores import Stores, local_now, open_stores
 from vaultd.errors import UsageError
+from vaultd.store.places import nearest_marker
 
 __all__ = ["configured", "folder", "here", "kept_out", "opened", "project_here"]
 
@@ -46,11 +48,18 @@ def kept_out(stores: Stores) -> str:
 def folder(stores: Stores) -> str:
     """What is recorded of a session in the working directory, in words."""
     if reason := kept_out(stores):
-        return reason
+        return reason + _flaw()
     found = stores.projects.find(str(Path.cwd()))
     if isinstance(found, Unsorted):
-        return f"recorded, in no project: {found.reason}"
-    return "recorded; no session was here yet" if found is None else f"recorded in {found.folder}"
+        return f"recorded, in no project: {found.reason}" + _flaw()
+    return ("recorded; no session was here yet" if found is None else f"recorded in {found.folder}") + _flaw()
+
+
+def _flaw() -> str:
+    """What is wrong with the marker that counts here, to follow what is said of the folder."""
+    marker = nearest_marker(str(Path.cwd())) if Path.cwd().is_dir() else None
+    flaw = marker_flaw(marker[1]) if marker is not None else ""
+    return f" (but {marker[0]}/.vaultd.toml: {flaw})" if marker is not None and flaw else ""
 
 
 def project_here(stores: Stores) -> Project:

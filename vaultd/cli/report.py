@@ -54,7 +54,9 @@ def show_status(
                 for name, row in sorted(events.items())
             ]
         )
-    if not report["agents"]:
+    if not report["agents"] and told["wired"]:
+        terminal.say("No agent was heard of yet: start one.")
+    elif not report["agents"]:
         terminal.say("No agent was heard of yet. `vaultd connect` wires those that are here; then start it.")
     terminal.say("ok" if report["ok"] else "not ok: see the lines with ! above")
 

@@ -15,6 +15,7 @@ __all__ = [
     "Marker",
     "below",
     "main_checkout",
+    "marker_flaw",
     "marker_folders",
     "marker_ignores",
     "parse_marker",
@@ -142,6 +143,18 @@ def marker_ignores(data: bytes) -> tuple[str, ...]:
     if isinstance(told, list) and all(isinstance(pattern, str) for pattern in told):
         return tuple(told)
     return ("**",) if b"ignore_paths" in data else ()
+
+
+def marker_flaw(data: bytes) -> str:
+    """What in a marker says nothing to vaultd, in words; "" for nothing."""
+    try:
+        told = tomllib.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return f"it is no TOML: {error}"
+    capture = told.get("capture", {})
+    odd = [key for key in told if key not in ("enabled", "workspace", "project", "capture")]
+    odd += [f"capture.{key}" for key in capture if key != "ignore_paths"] if isinstance(capture, dict) else ["capture"]
+    return f"unknown: {', '.join(odd)}" if odd else ""
 
 
 def marker_folders(cwd: str, top: str, main: str, home: str) -> list[str]:

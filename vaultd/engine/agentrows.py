@@ -72,9 +72,12 @@ def agent_row(agent: Agent, config: Config, now: datetime, seen: Mapping[str, Ma
     places, environ = config.places, config.environ
     wired, installed = is_wired(agent, places, environ), is_found(agent, places, environ)
     held = {name for name in ("mcp", "instructions") if _holds(agent, config, name)}
-    if not (wired or installed or held):
+    if not (wired or installed or "mcp" in held):
         return None
     problems = check(agent, places, environ, now, seen) if wired else []
+    if not wired and agent.hooks is not None and (held or seen):
+        what = "was heard of before" if seen else "has vaultd in its other files"
+        problems.append(Problem(f"it {what}, but its hooks are not there", f"Run `vaultd connect {agent.id}`."))
     if told := server_problem(agent, config):
         text, _, mend = told.partition(". ")
         problems.append(Problem(text.removeprefix(f"{agent.title}: "), mend))

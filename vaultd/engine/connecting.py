@@ -14,13 +14,13 @@ from pathlib import Path
 
 from vaultd.agents import Agent
 from vaultd.agents.edits import EditError
-from vaultd.config import Places
+from vaultd.config import Config, Places
 from vaultd.engine.foreign import FileChange, Plan, agent_path, permissions, read_foreign, why_managed
 from vaultd.engine.installed import Installed
-from vaultd.engine.parts import Part
+from vaultd.engine.parts import Part, parts_of
 from vaultd.errors import RefusedError
 
-__all__ = ["Refused", "enter_plan", "is_found", "single_plan"]
+__all__ = ["Refused", "enter_plan", "is_connected", "is_found", "single_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Refused:
     @property
     def text(self) -> str:
         """All of it, for a person."""
-        return f"{self.part.path} {self.reason}.\nAdd this to it yourself:\n{self.part.paste()}"
+        again = f"Mend that and run `vaultd connect {self.part.agent.id}` again, or add this to it yourself:"
+        return f"{self.part.path} {self.reason}.\n{again}\n{self.part.paste()}"
 
 
 def is_found(agent: Agent, places: Places, environ: Mapping[str, str]) -> bool:
@@ -48,6 +49,17 @@ def is_found(agent: Agent, places: Places, environ: Mapping[str, str]) -> bool:
     return folder != places.home and folder.is_dir()
 
 
+def is_connected(agent: Agent, config: Config) -> bool:
+    """Whether all that there is for an agent is in its files; what cannot be read counts as in."""
+    for part in parts_of(agent, config):
+        try:
+            if not part.holds((read_foreign(part.path) or b"").decode("utf-8")):
+                return False
+        except (RefusedError, UnicodeDecodeError, EditError):
+            continue
+    return True
+
+
 def enter_plan(parts: Iterable[Part], places: Places) -> tuple[Plan, list[Refused]]:
     """What it takes to put these parts in, and what cannot be. No changes for what is in already. RefusedError when a
     newer vaultd was here.
@@ -57,6 +69,8 @@ def enter_plan(parts: Iterable[Part], places: Places) -> tuple[Plan, list[Refuse
     refused: list[Refused] = []
     notes: dict[str, None] = {}
     for part in parts:
+        if part.name == "instructions" and any(r.part.agent is part.agent and r.part.name == "mcp" for r in refused):
+            continue  # they would speak of tools that are not there
         try:
             change = _entered(part, changes.get(part.path))
         except _Refusal as refusal:
@@ -104,7 +118,7 @@ def _entered(part: Part, earlier: FileChange | None) -> FileChange | None:
         return replace(earlier, after=after)
     target = Path(os.path.realpath(part.path))
     if reason := why_managed(target):
-        raise _Refusal(f"is looked after by something else: {reason}")
+        raise _Refusal(f"cannot be changed: {reason}")
     mode = 0o755 if part.executable else permissions(target)
     return FileChange(part.record, part.path, target, before, after, mode, entering=True)
 
@@ -112,8 +126,6 @@ def _entered(part: Part, earlier: FileChange | None) -> FileChange | None:
 def _notes(part: Part, change: FileChange) -> Iterator[str]:
     """What a person should know about a change before it is made."""
     agent = part.agent
-    if change.before is None and not change.path.parent.is_dir():
-        yield f"{agent.title}: {change.path.parent} is made."
     if str(change.target) != os.path.abspath(change.path):  # noqa: PTH100  # to compare without following links
         yield f"{change.path} leads to {change.target}: the change is made there (commit it if you keep it in git)."
     if part.name == "hooks" and agent.trust.style:
@@ -121,4 +133,4 @@ def _notes(part: Part, change: FileChange) -> Iterator[str]:
     restart = agent.mcp.restart if part.name == "mcp" and agent.mcp and agent.mcp.restart else ""
     restart = restart or (agent.hooks.restart if agent.hooks else "")
     if restart and part.name != "instructions":
-        yield f"It takes effect when you {restart}."
+        yield f"{agent.title}: it takes effect when you {restart}."

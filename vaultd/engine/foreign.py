@@ -70,9 +70,28 @@ class Plan:
         return not (self.changes or self.copies or self.forget or self.files or self.trees)
 
     @property
+    def summary(self) -> str:
+        """The files that would be changed, a line each: how much comes in and goes out."""
+        rows = []
+        for change in self.changes:
+            marks = [line[0] for line in change.diff.splitlines()[2:]]
+            size = f"+{marks.count('+')}" + (f" -{marks.count('-')}" if "-" in marks else "")
+            new = " (new)" if change.before is None else " (goes)" if change.after is None else ""
+            rows.append(f"  {size:>9}  {change.path}{new}")
+        return "\n".join(rows)
+
+    @property
     def text(self) -> str:
-        """The plan for a person to read: diffs, then what would be removed."""
-        parts = [change.diff for change in self.changes]
+        """The plan for a person to read: diffs, then what would be removed. A new file like another is told once."""
+        parts, shown = [], dict[bytes, Path]()
+        for change in self.changes:
+            same = shown.get(change.after) if change.before is None and change.after is not None else None
+            if same is not None:
+                parts.append(f"+++ {change.path}: the same as {same}\n")
+                continue
+            parts.append(change.diff)
+            if change.before is None and change.after is not None:
+                shown[change.after] = change.path
         gone = [change.path for change in self.changes if change.after is None]
         parts += [f"remove {path}\n" for path in (*gone, *self.copies, *self.files, *self.trees)]
         return "".join(parts)
@@ -141,7 +160,8 @@ def apply(plan: Plan, places: Places, now: datetime) -> list[str]:
         else:
             fs.write_private(change.target, change.after, sync=True, mode=change.mode)
             change.target.chmod(change.mode)  # the umask may have cut it
-        done.append(f"{'removed' if change.after is None else 'changed'} {change.path}")
+        word = "removed" if change.after is None else "made" if change.before is None else "changed"
+        done.append(f"{word} {change.path}")
     done += _removed(plan.copies)
     for path in plan.forget:
         record.forget(path)

@@ -52,6 +52,7 @@ def check(
     problems = list(_switches(agent, places, environ))
     parts = hook_parts(agent, places, environ)
     found: list[Entry] = []
+    stale = False
     for part in parts:
         try:
             text = (read_foreign(part.path) or b"").decode("utf-8")
@@ -59,6 +60,7 @@ def check(
                 problems += _own_file(agent, part, text)
             else:
                 found += entries(agent, text)
+                stale = stale or part.enter(text) != text
         except (RefusedError, UnicodeDecodeError, EditError) as error:
             told = str(error).rstrip(".")
             problem = Problem(f"{part.path} cannot be read, by {agent.title} neither: {told}", "Mend that file.")
@@ -67,6 +69,8 @@ def check(
     if not parts or not parts[0].whole:
         problems += _entries(agent, path, found)
         problems += _programs(agent, places, found)
+        if stale and not problems:
+            problems.append(Problem(f"its hooks in {path} are not as this release writes them", _install(agent)))
         problems += _trust(agent, places, environ, path, found, seen)
     problems += _missing(agent, seen, now)
     problems += _growth(agent, places, environ, path, seen, now)

@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vaultd.agents import Agent
     from vaultd.cli.terminal import Terminal
 
 HELP = "connect the agents on this machine to the memory (shows the plan, asks)"
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Show the plan, ask, carry it out. 6 when a file was refused and left; 4 when no agent is found."""
     from vaultd.agents import load_agents
     from vaultd.cli.opening import configured
-    from vaultd.cli.planning import carried_out, named_agents
+    from vaultd.cli.planning import carried_out, declined, named_agents
     from vaultd.engine.connecting import Refused, enter_plan, is_found
     from vaultd.engine.foreign import Plan
     from vaultd.engine.install import refresh_hook
@@ -38,8 +39,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if not agents:
         terminal.say(f"No agent is found on this machine. Name those that you use; known are: {', '.join(known)}.")
         return 4
-    terminal.say(f"Agents: {', '.join(agent.title for agent in agents)}")
-
     fresh = needs_init(config)
 
     def planned() -> tuple[Plan, list[Refused]]:
@@ -47,27 +46,40 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return enter_plan(parts, config.places)
 
     plan, refused = planned()
-    if fresh:
-        terminal.say(f"make a vault at {config.vault}")
-    if not plan.empty:
-        terminal.say(plan.text.rstrip("\n"))
+    if not args.yes and not plan.empty:
+        terminal.say(plan.text.rstrip("\n") + "\n")
     for one in refused:
-        terminal.warn(f"Refused, and left as it is: {one.text}")
+        terminal.warn(f"Refused, and left as it is: {one.text}\n")
+    for agent in agents:
+        terminal.say(f"{agent.title}: {_gets(agent)}")
+    if fresh:
+        terminal.say(f"A vault is made at {config.vault}.")
     if plan.empty and not fresh:
-        done = True
         refresh_hook(hook_source(), config.places)
-    elif args.only_print:
-        done = False
-    else:
-        done = args.yes or terminal.ask("Do this?")
-    if done and (fresh or not plan.empty):
-        if fresh:
-            init(config)
-        refresh_hook(hook_source(), config.places)
-        for text in carried_out(config, plan, lambda: planned()[0]):
-            terminal.say(text)
-    elif not done:
-        terminal.say("Nothing was changed." + ("" if args.only_print or terminal.asks() else " Add --yes to do it."))
+        terminal.say("Nothing to change" + (" but what was refused." if refused else ": all of it is there already."))
+        return 6 if refused else 0
+    if not plan.empty:
+        terminal.say(f"{len(plan.changes)} files:\n{plan.summary}")
+    if args.only_print or not (args.yes or terminal.ask("Do this?")):
+        return declined(terminal, args)
+    if fresh:
+        init(config)
+    refresh_hook(hook_source(), config.places)
+    for text in carried_out(config, plan, lambda: planned()[0]):
+        terminal.say(text)
     for note in plan.notes:
         terminal.say(note)
     return 6 if refused else 0
+
+
+def _gets(agent: Agent) -> str:
+    """What there is for an agent, in words."""
+    hooks = agent.hooks is not None
+    parts = [
+        "is recorded" if hooks else "is not recorded (it has no hooks that vaultd knows to work)",
+        *(["is given handoffs"] if agent.printed and hooks else []),
+        *(["asks over MCP"] if agent.mcp is not None else []),
+        *(["has a few lines in its instructions"] if agent.instructions is not None else []),
+        *(["and a skill"] if agent.instructions is not None and agent.instructions.skill else []),
+    ]
+    return ", ".join(parts)

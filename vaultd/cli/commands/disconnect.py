@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Show the plan, ask, carry it out."""
     from vaultd.agents import load_agents
     from vaultd.cli.opening import configured
-    from vaultd.cli.planning import carried_out, named_agents
+    from vaultd.cli.planning import carried_out, declined, named_agents
     from vaultd.engine.foreign import Plan
     from vaultd.engine.uninstall import uninstall_plan
 
@@ -40,13 +40,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if plan.empty:
         terminal.say("Nothing of vaultd is in these agents' files.")
         return 0
-    terminal.say(plan.text.rstrip("\n"))
+    if not args.yes:
+        terminal.say(plan.text.rstrip("\n") + "\n")
+    terminal.say(f"{len(plan.changes)} files:\n{plan.summary}")
     if args.only_print or not (args.yes or terminal.ask("Do this?")):
-        terminal.say("Nothing was changed." + ("" if args.only_print or terminal.asks() else " Add --yes to do it."))
-        return 0
+        return declined(terminal, args)
     for text in carried_out(config, plan, plan_of):
         terminal.say(text)
     for note in plan.notes:
         terminal.say(note)
-    terminal.say("Start agents that still run again.")
+    terminal.say("Agents that run now keep what they read: start them again.")
     return 0

@@ -14,7 +14,8 @@ HELP = "tell one agent when to ask the memory (prints the change; --apply makes 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent's id, as README lists them")
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="the agent's id, as README lists them")
+    parser.add_argument("--agent", dest="named", metavar="AGENT", help="the same")
     parser.add_argument("--apply", action="store_true", help="make the change")
 
 
@@ -22,4 +23,4 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
     from vaultd.cli.planning import install_part
 
-    return install_part(args, terminal, args.agent, "instructions")
+    return install_part(args, terminal, "instructions")

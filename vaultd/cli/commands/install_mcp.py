@@ -13,7 +13,8 @@ HELP = "let one client ask the memory over MCP (prints the change; --apply makes
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("--client", required=True, metavar="CLIENT", help="the agent's id, as README lists them")
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="the agent's id, as README lists them")
+    parser.add_argument("--client", dest="named", metavar="AGENT", help="the same")
     parser.add_argument("--apply", action="store_true", help="make the change")
 
 
@@ -21,4 +22,4 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print the plan, or carry it out."""
     from vaultd.cli.planning import install_part
 
-    return install_part(args, terminal, args.client, "mcp")
+    return install_part(args, terminal, "mcp")

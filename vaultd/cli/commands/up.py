@@ -19,7 +19,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Start it, and say what to do next."""
     from vaultd.cli.opening import configured, opened
     from vaultd.cli.starting import start_daemon
-    from vaultd.engine.connecting import is_found
+    from vaultd.engine.connecting import is_connected, is_found
     from vaultd.engine.install import refresh_hook, wired_agents
     from vaultd.engine.setup import hook_source, init, needs_init, remember, was_here
     from vaultd.engine.status import daemon_says
@@ -46,7 +46,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     wired = wired_agents(stores.agents.values(), config.places, config.environ)
     if wired:
         terminal.say(f"Agents that are wired: {', '.join(wired)}")
-    missing = [a.id for a in stores.agents.values() if a.id not in wired and is_found(a, config.places, config.environ)]
+    here = [a for a in stores.agents.values() if is_found(a, config.places, config.environ)]
+    missing = [a.id for a in here if not is_connected(a, config)]
     if flaw := daemon_says(stores, "no-http"):
         terminal.say(f"HTTP: {flaw}; the rest works.")
     if flaw := daemon_says(stores, "held"):
