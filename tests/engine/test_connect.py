@@ -30,6 +30,14 @@ from vaultd.engine.uninstall import uninstall_plan
 AGENTS = list(load_agents().values())
 EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
 
+# One of each kind of file and entry every day, all of them in CI.
+KINDS = "claude-code codex gemini-cli kimi-code copilot-cli cline hermes zed kiro-cli kiro-cli-v3 zcode".split()
+OF_EACH_KIND = pytest.mark.parametrize(
+    "agent",
+    [pytest.param(a, marks=() if a.id in KINDS else pytest.mark.slow) for a in AGENTS],
+    ids=lambda agent: agent.id,
+)
+
 
 def config(home: Path, **more: str) -> Config:
     home.mkdir(exist_ok=True)
@@ -99,7 +107,7 @@ FILLED = {
 
 
 @pytest.mark.parametrize("form", ["plain", "crlf", "bom", "no end", "empty", "blank"])
-@EACH
+@OF_EACH_KIND
 def test_every_byte_of_others_stays_and_comes_back(agent: Agent, form: str, tmp_path: Path) -> None:
     where = config(tmp_path / "home")
     texts: dict[Path, bytes] = {}
@@ -126,7 +134,7 @@ def test_every_byte_of_others_stays_and_comes_back(agent: Agent, form: str, tmp_
     assert {n: v for n, v in tree(where.places.home).items() if ".local" not in n} == before
 
 
-@EACH
+@OF_EACH_KIND
 def test_when_somebody_changed_a_file_since_only_ours_goes(agent: Agent, tmp_path: Path) -> None:
     where = config(tmp_path / "home")
     mine = {"json": "theme", "jsonc": "theme", "toml": "model", "yaml": "model"}
@@ -165,7 +173,7 @@ HOLLOW = {
 }
 
 
-@EACH
+@OF_EACH_KIND
 def test_what_was_there_and_empty_stays_when_somebody_changed_the_file_since(agent: Agent, tmp_path: Path) -> None:
     where = config(tmp_path / "home")
     kinds = {path: kind for path, kind in files(agent, where) if kind != "md" and "vaultd" not in path.name}
@@ -225,7 +233,7 @@ def test_a_variable_moves_all_of_an_agents_files_and_a_blank_one_none(agent: Age
     assert not any(path.is_file() for path in elsewhere.rglob("*")), "the record knows where they went"
 
 
-@EACH
+@OF_EACH_KIND
 def test_links_are_followed_and_stay(agent: Agent, tmp_path: Path) -> None:
     where = config(tmp_path / "home")
     targets = []
