@@ -70,7 +70,7 @@ WRITERS = {
     "engine/daemon.py Daemon._announce": "pid, start time, boot id, version, the vault's path",
     "engine/installed.py Installed._write": "paths, hashes and times of agents' configuration files",
     "engine/install.py refresh_hook": "the hook as shipped",
-    "engine/foreign.py apply": "an agent's configuration with our entries: the person's file, no store",
+    "engine/foreign.py _replace": "an agent's configuration with our entries: the person's file, no store",
     "engine/foreign.py _copy": "an agent's configuration as it was, beside it",
     "cli/starting.py _start": "the daemon's log, each line through the sanitiser",
     "cli/reaching.py _unwritable": "a file without a name or a byte",

@@ -149,3 +149,36 @@ def test_no_command_line_is_too_odd(command: str) -> None:
     assert prints_files(command) in (True, False)
     assert is_test_run(command) in (True, False)
     assert short.count("\n") <= command.count("\n") + command.count("<<")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'for f in *.txt; do cat "$f"; done; false',
+        "if grep -q x f; then cat f; fi",
+        "{ cat notes.txt; } ; ./run_tests.sh",
+        "( cat f )",
+        "! cat f",
+        "cat<f",
+        "<f cat",
+        "echo $(cat f)",
+        "eval 'cat f'",
+        "sudo -u bob cat f",
+        "timeout -s KILL 5 cat f",
+        "bash -lc 'for f in *; do cat $f; done'",
+        "ssh host cat f",
+        "docker exec c cat f",
+        "base64 f",
+        "gawk 1 f",
+        "dd if=f",
+    ],
+)
+def test_commands_that_print_files_in_a_roundabout_way(command: str) -> None:
+    assert prints_files(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["make check | tail -20", "pytest -q 2>&1 | head", "npm test > out", "if make; then echo ok; fi"]
+)
+def test_commands_that_print_what_they_found(command: str) -> None:
+    assert not prints_files(command)

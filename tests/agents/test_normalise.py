@@ -344,3 +344,27 @@ def test_hostile_nesting_and_length_take_no_time(unit: str) -> None:
     made("codex", "PostToolUse", in_command)
     made("claude-code", "PostToolUseFailure", {**in_command, "error": unit * 20_000})
     assert datetime.now().astimezone() - start < timedelta(seconds=20)
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "payload"),
+    [
+        ("claude-code", "UserPromptSubmit", {"prompt": "<task-notification>" + "<summary>" * 60_000}),
+        ("claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "((1<<A\n" * 40_000}}),
+        ("claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "echo > f " + '\\"' * 200_000}}),
+        (
+            "qwen-code",
+            "PostToolUseFailure",
+            {"tool_name": "run_shell_command", "error": "Command: \nOutput:" * 40_000},
+        ),
+        ("gemini-cli", "BeforeAgent", {"prompt": "<hook_context>" * 40_000}),
+    ],
+)
+@pytest.mark.timeout(20)
+def test_a_hostile_payload_does_not_stop_the_others(agent: str, event: str, payload: dict[str, Any]) -> None:
+    assert made(agent, event, {"session_id": "s", **payload}).native == "s"
+
+
+def test_a_mark_in_the_persons_own_words_stays() -> None:
+    said = "why does <hook_context> show up in my prompt? fix a.py"
+    assert made("gemini-cli", "BeforeAgent", {"session_id": "s", "prompt": said}).text == said

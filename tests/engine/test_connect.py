@@ -26,12 +26,17 @@ from vaultd.engine.foreign import apply
 from vaultd.engine.parts import parts_of
 from vaultd.engine.stores import local_now
 from vaultd.engine.uninstall import uninstall_plan
+from vaultd.errors import ConflictError
+from vaultd.store import fs
 
 AGENTS = list(load_agents().values())
 EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
 
 # One of each kind of file and entry every day, all of them in CI.
-KINDS = "claude-code codex gemini-cli kimi-code copilot-cli cline hermes zed kiro-cli kiro-cli-v3 zcode".split()
+KINDS = {
+    *("claude-code", "codex", "gemini-cli", "kimi-code", "copilot-cli", "cline", "hermes", "zed"),
+    *("kiro-cli", "kiro-cli-v3", "zcode"),
+}
 OF_EACH_KIND = pytest.mark.parametrize(
     "agent",
     [pytest.param(a, marks=() if a.id in KINDS else pytest.mark.slow) for a in AGENTS],
@@ -406,3 +411,100 @@ def test_up_ends_by_offering_to_connect(scratch: Scratch) -> None:
         assert "connect" not in scratch.run("up", check=True).stdout.splitlines()[-1]
     finally:
         scratch.run("down", check=True)
+
+
+THEIRS = {
+    "a lone begin mark": "# mine\n<!-- vaultd:begin -->\nIMPORTANT RULES OF MINE\nmore\n",
+    "a fence": "# mine\n```\n<!-- vaultd:begin -->\n## Memory (vaultd)\nmy words\n<!-- vaultd:end -->\n```\n",
+    "a block of theirs": "<!-- vaultd:begin -->\nmy own\n<!-- vaultd:end -->\n",
+    "a lone end mark": "<!-- vaultd:end -->\nmine\n",
+}
+
+
+@pytest.mark.parametrize("text", THEIRS.values(), ids=THEIRS.keys())
+def test_somebodys_words_about_our_block_are_left(tmp_path: Path, text: str) -> None:
+    where, agent = config(tmp_path / "home"), load_agents()["codex"]
+    path = where.places.home / ".codex/AGENTS.md"
+    path.parent.mkdir()
+    path.write_text(text)
+    for _ in range(2):
+        assert connect(where, agent) == []
+        assert path.read_text().startswith(text) and path.read_text().count("A long-term memory") == 1
+    path.write_text(path.read_text() + "hello\n")
+    disconnect(where, agent)
+    assert path.read_text() == text + "hello\n"
+
+
+@pytest.mark.parametrize("name", ["claude-code", "opencode", "codex"])
+def test_out_means_out_also_after_changes_between_two_connects(tmp_path: Path, name: str) -> None:
+    where, agent = config(tmp_path / "home"), load_agents()[name]
+    before = tree(where.places.home)
+    connect(where, agent)
+    for part in parts_of(agent, where):
+        text = part.path.read_text()
+        part.path.write_text(text.replace("Stop", "Stap").replace("history", "hystory"))
+    connect(where, agent)
+    disconnect(where, agent)
+    for part in parts_of(agent, where):
+        assert not part.path.exists() or "vaultd" not in part.path.read_text(), part.path
+    assert not list(where.places.home.rglob("*.bak-*"))
+    connect(where, agent)
+    disconnect(where, agent)
+    left = {n: v for n, v in tree(where.places.home).items() if ".local" not in n}
+    assert {n for n in left if n.endswith((".ts", ".md"))} == {n for n in before if n.endswith((".ts", ".md"))}
+
+
+def test_two_agents_of_one_folder_do_not_take_each_others_file(tmp_path: Path) -> None:
+    folder = tmp_path / "pi"
+    folder.mkdir()
+    where = config(tmp_path / "home", PI_CODING_AGENT_DIR=str(folder))
+    pi, omp = load_agents()["pi"], load_agents()["oh-my-pi"]
+    assert not is_found(pi, where.places, where.environ) and not is_found(omp, where.places, where.environ)
+    told = connect(where, pi, omp)
+    assert len(told) == 1 and "another agent's already" in told[0]
+    text = (folder / "extensions/vaultd.ts").read_text()
+    assert '"pi"' in text
+    connect(where, pi, omp)
+    assert (folder / "extensions/vaultd.ts").read_text() == text
+
+
+def test_what_another_agent_still_uses_stays(tmp_path: Path) -> None:
+    where = config(tmp_path / "home")
+    gemini, other = load_agents()["gemini-cli"], load_agents()["antigravity-cli"]
+    connect(where, gemini)
+    connect(where, other)
+    disconnect(where, other)
+    assert "vaultd" in (where.places.home / ".gemini/GEMINI.md").read_text()
+    disconnect(where, gemini)
+    assert not (where.places.home / ".gemini/GEMINI.md").exists()
+
+
+def test_what_is_no_file_holds_nothing_up(tmp_path: Path) -> None:
+    where, agent = config(tmp_path / "home"), load_agents()["codex"]
+    (where.places.home / ".codex").mkdir()
+    os.mkfifo(where.places.home / ".codex/hooks.json")
+    told = connect(where, agent)
+    assert len(told) == 1 and "is no file" in told[0]
+    assert "vaultd" in (where.places.home / ".codex/config.toml").read_text()
+    disconnect(where, agent)
+    assert not (where.places.home / ".codex/config.toml").exists()
+
+
+def test_a_file_that_is_written_at_the_last_moment_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, agent = config(tmp_path / "home"), load_agents()["claude-code"]
+    path = where.places.home / ".claude.json"
+    path.write_text('{"a": 1}')
+    plan, _ = enter_plan(parts_of(agent, where, ["mcp"]), where.places)
+    made = fs.temp_beside
+
+    def late(target: Path, *args: Any, **more: Any) -> Path:
+        temp = made(target, *args, **more)
+        if target == path:
+            path.write_text('{"a": 2}')  # as the agent does, all the time
+        return temp
+
+    monkeypatch.setattr(fs, "temp_beside", late)
+    with pytest.raises(ConflictError):
+        apply(plan, where.places, local_now())
+    assert path.read_text() == '{"a": 2}'
+    assert not list(path.parent.glob(f"{fs.TEMP_PREFIX}*"))

@@ -22,6 +22,8 @@ __all__ = ["batch_call", "completed", "tool_call"]
 
 _MESSAGE = 400  # characters of a message's first line
 _REFUSED = "refused: "
+_COMMAND = 8 * 1024 + 1  # characters of a command that are looked at: one more than `commands` takes apart
+_SEEN = 64 * 1024  # characters at either end of a message that are
 
 
 def tool_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolCall | None:
@@ -34,7 +36,7 @@ def tool_call(agent: Agent, spec: EventSpec, fields: Mapping[str, Any]) -> ToolC
     if commands.is_patch(command):
         call = ToolCall(name, "edit", call_id, commands.patch_files(command))
     else:
-        call = ToolCall(name, tool.family, call_id, _files(tool, fields), commands.without_bodies(command))
+        call = ToolCall(name, tool.family, call_id, _files(tool, fields), commands.without_bodies(command[:_COMMAND]))
     output = "\n".join(part for part in (text(lookup(fields, path)) for path in tool.output) if part)
     message = first_text(fields, agent.call.error)
     if spec.outcome == "failed" or (message and spec.outcome in ("ok", "open")):
@@ -93,6 +95,8 @@ def _settled(call: ToolCall, output: str, exit_code: int | None, ok: bool | None
 
 def _failed(agent: Agent, call: ToolCall, message: str, output: str) -> ToolCall:
     """A call whose own event says that it failed; what it printed may stand in the message or apart."""
+    if len(message) > 2 * _SEEN:
+        message = f"{message[:_SEEN]}\n{message[-_SEEN:]}"
     found = agent.errors.exit_code.search(message) if agent.errors.exit_code else None
     refused = _verdict(agent, message)
     if refused.startswith(_REFUSED):

@@ -29,19 +29,23 @@ _PARSED = 8 * 1024  # characters of a command that are taken apart
 
 # fmt: off
 _READERS = frozenset({
-    "ack", "ag", "awk", "bat", "batcat", "cat", "comm", "cut", "diff", "egrep", "fgrep", "grep", "head", "hexdump",
-    "jq", "less", "more", "nl", "od", "paste", "rg", "sed", "sort", "strings", "tac", "tail", "uniq", "xxd", "yq",
-    "zcat", "zgrep", "zless",
+    "Get-Content", "ack", "ag", "awk", "base64", "bat", "batcat", "cat", "comm", "cut", "dd", "diff", "egrep", "fgrep",
+    "gawk", "grep", "head", "hexdump", "jq", "less", "mawk", "more", "nl", "od", "paste", "rg", "sed", "sort",
+    "strings", "tac", "tail", "uniq", "xxd", "yq", "zcat", "zgrep", "zless",
 })
 _GIT_READERS = frozenset({"blame", "cat-file", "diff", "format-patch", "grep", "log", "show"})
 _WRAPPERS = frozenset({
     "builtin", "command", "doas", "env", "exec", "nice", "nohup", "stdbuf", "sudo", "time", "timeout", "xargs",
 })
-_SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
+_SHELLS = frozenset({"bash", "dash", "eval", "ksh", "sh", "zsh"})
+_KEYWORDS = frozenset({"", "!", "do", "elif", "else", "if", "then", "until", "while"})  # "" is left of a bracket
+_ELSEWHERE = frozenset({"docker", "doas", "kubectl", "podman", "ssh", "sudo", "timeout"})
 # fmt: on
 _HEREDOC = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:\\|(['"]))?([A-Za-z_][\w.-]*)(?:\2)?""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _PIPELINES = re.compile(r"&&|\|\||;|\n|&(?!\d)")
+_REDIRECTION = re.compile(r"(?<![<\w])<(?![<(&])|(?<=\w)<(?![<(&])")
+_SUBSTITUTION = re.compile(r"(?:\$\(|`)([^()`]{1,2000})")
 _QUOTING = re.compile(r"""['"\\]""")
 _WORD = re.compile(r"[^ \t\r\n]+")
 _WRITER = re.compile(r"\b(?:echo|printf|cat|tee)\b")
@@ -174,7 +178,10 @@ def _simple_commands(command: str) -> Iterator[tuple[list[str], bool]]:
     """The words of each simple command, and whether it reads from a pipe. Quotes count where they are closed."""
     for pipeline in _PIPELINES.split(command):
         for number, part in enumerate(pipeline.split("|")):
-            yield [word.strip("(){}`$\"'") for word in _words(part)], number > 0
+            words = _words(_REDIRECTION.sub(" < ", part))
+            yield [word.strip("(){}`$\"'") for word in words], number > 0
+            for inner in _SUBSTITUTION.findall(part):
+                yield [word.strip("(){}`$\"'") for word in _words(inner)], False
 
 
 def _words(part: str) -> list[str]:
@@ -189,11 +196,15 @@ def _words(part: str) -> list[str]:
 
 def _reads(words: list[str], piped: bool) -> bool:
     """Whether one simple command prints files."""
+    if words and _name(words[0]) in _ELSEWHERE and any(_name(word) in _READERS for word in words[1:]) and not piped:
+        return True  # which of their words is the command only they know
     wrapped = False
-    while words and (_ASSIGNMENT.match(words[0]) or _name(words[0]) in _WRAPPERS or (wrapped and _is_option(words[0]))):
+    while words and (words[0] in _KEYWORDS or _is_prefix(words[0]) or (wrapped and _is_option(words[0]))):
         wrapped = True
         piped = piped and _name(words[0]) != "xargs"
         words = words[1:]
+    if words[:1] == ["<"]:  # `< file cat`
+        words = words[2:]
     if not words:
         return False
     name, rest = _name(words[0]), words[1:]
@@ -203,7 +214,12 @@ def _reads(words: list[str], piped: bool) -> bool:
         return any(word in _GIT_READERS for word in rest)
     if name == "find":
         return any(_name(word) in _READERS for word in rest)
-    return name in _READERS and not piped
+    return name in _READERS and (not piped or "<" in rest)
+
+
+def _is_prefix(word: str) -> bool:
+    """Whether the command proper comes after a word."""
+    return _ASSIGNMENT.match(word) is not None or _name(word) in _WRAPPERS
 
 
 def _is_option(word: str) -> bool:

@@ -30,7 +30,7 @@ def read(kind: str, text: str) -> Any:
         if kind == "yaml":
             return yamltext.read(text)
         return {} if blank(text) else Text(text, lenient=kind == "jsonc").root.value
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EditError(str(error)) from error
 
 
@@ -110,9 +110,10 @@ def _checked(kind: str, wanted: Any, edit: Callable[[], str]) -> str:
     """The result of an edit that means what was wanted."""
     try:
         result = edit()
-    except ValueError as error:
+        same = read(kind, result) == wanted
+    except (ValueError, RecursionError) as error:
         raise EditError(str(error)) from error
-    if read(kind, result) != wanted:
+    if not same:
         raise EditError("the result would change what others wrote")
     return result
 

@@ -95,6 +95,8 @@ def removed(agent: Agent, text: str, before: str = "") -> str | None:
         return text
     result = _without(agent, text, lambda entry, seen: True, before)
     result = without_constants(hooks.format, result, hooks.constants, before)
+    if edits.read_or_none(hooks.format, before) is not None:
+        return result
     return None if only_constants(hooks.format, result, hooks.constants) else result
 
 

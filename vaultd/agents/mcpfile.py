@@ -77,6 +77,8 @@ def without_server(agent: Agent, text: str, before: str = "") -> str | None:
         return text
     result = edits.drop(mcp.format, text, (*mcp.path, SERVER), edits.read_or_none(mcp.format, before))
     result = without_constants(mcp.format, result, mcp.constants, before)
+    if edits.read_or_none(mcp.format, before) is not None:
+        return result
     return None if only_constants(mcp.format, result, mcp.constants) else result
 
 

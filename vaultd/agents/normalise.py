@@ -22,6 +22,7 @@ from vaultd.core.ids import Sid, key_epoch, session_id
 __all__ = ["Rejected", "complete", "normalise", "reads_transcript", "transcript_pattern"]
 
 _NAME_LIMIT = 64
+_NOISE = 4_000  # characters of what nobody typed that are looked through
 _ID_LIMIT = 200
 _STAT = re.compile(r"(\d{1,10}) \((.*)\) (.*)\Z", re.DOTALL)
 _UNSAFE_NAME = re.compile(r"[^\w.@:-]", re.ASCII)
@@ -183,7 +184,7 @@ def _meaning(agent: Agent, spec: EventSpec, fields: Mapping[str, Any], *, in_chi
             return _Meaning()  # nobody asked anything
     for noise in spec.noise:
         if said.lstrip().startswith(noise.starts):
-            kept = noise.keep.search(said) if noise.keep else None
+            kept = noise.keep.search(said[:_NOISE]) if noise.keep else None
             return _Meaning(Kind.NOTICE, kept[1].strip() if kept else "")
     reason = spec.reason_is or _id(lookup(fields, spec.reason))
     return _Meaning(spec.kind, said, _id(lookup(fields, spec.source)), reason)

@@ -29,15 +29,17 @@ def own_text(agent: Agent, hook: Path, event: str) -> str:
     return text
 
 
-def is_own(text: str) -> bool:
-    """Whether a file is ours, as its first lines say."""
-    return own_mark in text[:400]
+def is_own(text: str, agent: Agent | None = None) -> bool:
+    """Whether a file is ours, as its first lines say; with `agent` also, whether it is this one's."""
+    return own_mark in text[:400] and (agent is None or f"{own_mark} for {agent.id};" in text[:400])
 
 
-def replaced(text: str, wanted: str) -> str:
-    """What a file should say; EditError when it says something that is not ours."""
+def replaced(text: str, wanted: str, agent: Agent | None = None) -> str:
+    """What a file should say; EditError when it says something that is not ours, or is another agent's."""
     if text.strip() and not is_own(text):
         raise EditError("it is not vaultd's file: it was there before")
+    if text.strip() and not is_own(text, agent):
+        raise EditError("it is another agent's already: both have one folder")
     return wanted
 
 

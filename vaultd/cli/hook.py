@@ -39,16 +39,24 @@ def _run(agent: str, event: str) -> None:
     from vaultd.config import current_environment, places, vault_path
     from vaultd.store.surroundings import checkout_of, switched_off
 
-    payload = sys.stdin.buffer.read(_LIMIT)
-    while sys.stdin.buffer.read(1 << 20):
+    payload = sys.stdin.buffer.read(_LIMIT) if sys.stdin is not None else b""
+    while sys.stdin is not None and sys.stdin.buffer.read(1 << 20):
         pass
     environ = current_environment()
     where = places(environ)
     room = vault_path(None, environ, where) / ".vaultd"
     away = not (room / "vault-id").is_file()
-    cwd = os.fsencode(os.getcwd())  # noqa: PTH109  # bytes: a name that is not UTF-8 must survive
+    try:
+        cwd = os.fsencode(os.getcwd())  # noqa: PTH109  # bytes: a name that is not UTF-8 must survive
+    except OSError:
+        cwd = b""  # it is gone
     root, gitfile, marker = checkout_of(cwd, os.fsencode(where.home))
-    if (room / "paused").exists() or switched_off(marker) or ((room / "allow-list").exists() and not marker):
+    if (
+        (room / "paused").exists()
+        or (away and (where.state / "paused").exists())
+        or switched_off(marker)
+        or ((room / "allow-list").exists() and not marker)
+    ):
         return
     line = "" if away else _first_line(room / f"outbox/map/{agent}.{event}")
     shape, moment, drain, once = [*line.split(), *["-"] * 4][:4]
@@ -57,7 +65,9 @@ def _run(agent: str, event: str) -> None:
     if wanted and (once == "-" or _is_first(room, agent, once, payload[:_LOOK])):
         handoff = _claim(room, mark, shape, root, cwd, gitfile, payload[:_LOOK])
     inbox = where.spool if away else room / "inbox"
-    _deliver(inbox, _header(agent, event, environ, cwd, root, gitfile, handoff) + payload, mark if handoff else None)
+    vault = os.fsencode(room.parent) if away else b""  # a spool holds the events of all vaults that are away
+    header = _header(agent, event, environ, (cwd, root, gitfile), handoff, vault)
+    _deliver(inbox, header + payload, mark if handoff else None)
     if not away and (drain == "drain" or not (room / "outbox/map").is_dir()):
         _drain(room, environ)
 
@@ -147,9 +157,10 @@ def _lives(owner: list[bytes]) -> bool:
 
 
 def _header(
-    agent: str, event: str, environ: Mapping[str, str], cwd: bytes, root: bytes, gitfile: bytes, handoff: str
+    agent: str, event: str, environ: Mapping[str, str], where: tuple[bytes, bytes, bytes], handoff: str, vault: bytes
 ) -> bytes:
-    """The header of the event file, blank line included."""
+    """The header of the event file, blank line included; `where`: working directory, root, line of the .git file."""
+    cwd, root, gitfile = where
     values: dict[str, bytes] = {
         "agent": agent.encode(),
         "event": event.encode(),
@@ -161,6 +172,7 @@ def _header(
         "workstream": environ.get("VAULTD_WORKSTREAM_ID", "").encode(),
         "handoff": handoff.encode(),
         **_processes(),
+        "vault": vault,
     }
     rows = [b"vaultd-event 1"]
     for name, value in values.items():

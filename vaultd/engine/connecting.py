@@ -15,7 +15,7 @@ from pathlib import Path
 from vaultd.agents import Agent
 from vaultd.agents.edits import EditError
 from vaultd.config import Config, Places
-from vaultd.engine.foreign import FileChange, Plan, agent_path, permissions, read_foreign, why_managed
+from vaultd.engine.foreign import FileChange, Plan, agent_path, permissions, read_foreign, why_managed, why_no_room
 from vaultd.engine.installed import Installed
 from vaultd.engine.parts import Part, parts_of
 from vaultd.errors import RefusedError
@@ -46,7 +46,8 @@ def is_found(agent: Agent, places: Places, environ: Mapping[str, str]) -> bool:
     if any(shutil.which(name, path=environ.get("PATH", "")) for name in agent.client.programs):
         return True
     folder = agent_path(agent, places, environ, "")
-    return folder != places.home and folder.is_dir()
+    moved = bool(agent.home.env and environ.get(agent.home.env, "").strip())  # agents may share a variable
+    return not moved and folder != places.home and folder.is_dir()
 
 
 def is_connected(agent: Agent, config: Config) -> bool:
@@ -71,8 +72,9 @@ def enter_plan(parts: Iterable[Part], places: Places) -> tuple[Plan, list[Refuse
     for part in parts:
         if part.name == "instructions" and any(r.part.agent is part.agent and r.part.name == "mcp" for r in refused):
             continue  # they would speak of tools that are not there
+        earlier = changes.get(part.path)
         try:
-            change = _entered(part, changes.get(part.path))
+            change = _entered(part, earlier)
         except _Refusal as refusal:
             refused.append(Refused(part, str(refusal)))
             continue
@@ -117,7 +119,8 @@ def _entered(part: Part, earlier: FileChange | None) -> FileChange | None:
     if earlier is not None:
         return replace(earlier, after=after)
     target = Path(os.path.realpath(part.path))
-    if reason := why_managed(target):
+    reason = why_managed(target) or (why_no_room(part.path.parent) if before is not None else "")
+    if reason:
         raise _Refusal(f"cannot be changed: {reason}")
     mode = 0o755 if part.executable else permissions(target)
     return FileChange(part.record, part.path, target, before, after, mode, entering=True)

@@ -6,11 +6,12 @@ content beside it when entries of ours go in. Links are followed: a file kept in
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,16 @@ from vaultd.engine.installed import Installed, Row
 from vaultd.errors import ConflictError, RefusedError
 from vaultd.store import fs
 
-__all__ = ["FileChange", "Plan", "agent_path", "apply", "permissions", "read_foreign", "why_managed"]
+__all__ = [
+    "FileChange",
+    "Plan",
+    "agent_path",
+    "apply",
+    "permissions",
+    "read_foreign",
+    "why_managed",
+    "why_no_room",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,8 @@ def agent_path(agent: Agent, places: Places, environ: Mapping[str, str], file: s
 def read_foreign(path: Path) -> bytes | None:
     """The bytes of a file; None when there is none. RefusedError when it cannot be read."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise RefusedError(f"{path} is no file. Take it away and try again.")
         return path.read_bytes()
     except FileNotFoundError:
         return None
@@ -135,6 +147,11 @@ def why_managed(target: Path) -> str:
     return ""
 
 
+def why_no_room(folder: Path) -> str:
+    """Why no copy can be put into a folder; "" when one can."""
+    return "" if os.access(folder, os.W_OK | os.X_OK) else f"{folder} is read-only, and a copy is to be kept there"
+
+
 def permissions(target: Path) -> int:
     """The permissions a file keeps; a new one is its owner's alone."""
     try:
@@ -149,17 +166,37 @@ def apply(plan: Plan, places: Places, now: datetime) -> list[str]:
     Crash after a copy was made: a spare copy. After it was recorded: the record names a revision that no file has, and
     is passed over. After a file's rename: that file is done and others are not; a new plan goes on from there.
     """
+    with _alone(places.data):  # two at once would lose each other's record
+        return _applied(plan, Installed.of(places), now)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, if it is there and the system can; it is let go when the process dies."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (ImportError, AttributeError, OSError):
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _applied(plan: Plan, record: Installed, now: datetime) -> list[str]:
     done: list[str] = []
-    record = Installed.of(places)
     for change in plan.changes:
-        if read_foreign(change.path) != change.before:
-            raise ConflictError(f"{change.path} was changed by something else just now. Nothing was lost; try again.")
+        _unchanged(change)
         done += _enter(change, record, now) if change.entering else []
         if change.after is None:
+            _unchanged(change)
             fs.remove(change.target)
         else:
-            fs.write_private(change.target, change.after, sync=True, mode=change.mode)
-            change.target.chmod(change.mode)  # the umask may have cut it
+            _replace(change, change.after)
         word = "removed" if change.after is None else "made" if change.before is None else "changed"
         done.append(f"{word} {change.path}")
     done += _removed(plan.copies)
@@ -176,6 +213,27 @@ def apply(plan: Plan, places: Places, now: datetime) -> list[str]:
             continue  # not empty, or gone
         done.append(f"removed {folder}")
     return done
+
+
+def _unchanged(change: FileChange) -> None:
+    """ConflictError when a file holds something else than the plan was made from."""
+    if read_foreign(change.path) != change.before:
+        raise ConflictError(f"{change.path} was changed by something else just now. Nothing was lost; try again.")
+
+
+def _replace(change: FileChange, data: bytes) -> None:
+    """Put a file's new content in its place, all of it ready beside it before it is looked at for the last time."""
+    if not change.target.parent.is_dir():
+        fs.make_folder(change.target.parent, mode=0o700, sync=True)
+    temp = fs.temp_beside(change.target, data, mode=change.mode, sync=True)
+    try:
+        temp.chmod(change.mode)  # the umask may have cut it
+        _unchanged(change)
+        fs.replace(temp, change.target)
+    except BaseException:
+        fs.remove(temp)
+        raise
+    fs.sync_folder(change.target.parent)
 
 
 def _enter(change: FileChange, record: Installed, now: datetime) -> list[str]:

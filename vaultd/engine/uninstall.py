@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vaultd.agents import Agent
+from vaultd.agents import Agent, load_agents
 from vaultd.agents.edits import EditError
 from vaultd.agents.hookfile import later_groups
 from vaultd.config import Config, Places
@@ -36,12 +36,13 @@ def uninstall_plan(
     changes: dict[Path, FileChange] = {}
     rows: list[Row] = []
     notes: list[str] = []
-    parts = [part for agent in agents for part in _all_parts(agent, config, record, names)]
+    used = _used_by_others(agents, config, record)
+    parts = [part for agent in agents for part in _all_parts(agent, config, record, names) if _place(part) not in used]
     for path in dict.fromkeys(part.path for part in parts):
         change = _taken_out([part for part in parts if part.path == path], path, record, notes)
         if change is not None:
             changes[path] = change
-        left = change.after if change is not None else read_foreign(path)
+        left = change.after if change is not None else read_foreign(path) if path.is_file() else None
         if not _holds_others(path, left, agents, config):
             rows += [row for row in record.rows if row.file == str(path)]
     copies = tuple(Path(row.backup) for row in rows if row.backup and record.copy(row) is not None)
@@ -69,6 +70,18 @@ def _all_parts(agent: Agent, config: Config, record: Installed, names: Iterable[
             yield from (replace(part, path=Path(file)) for part in now if part.path.name == Path(file).name)
 
 
+def _place(part: Part) -> tuple[Path, str]:
+    return part.path, part.name
+
+
+def _used_by_others(agents: Sequence[Agent], config: Config, record: Installed) -> set[tuple[Path, str]]:
+    """Parts that agents which stay connected have in common with those that go."""
+    gone = {agent.id for agent in agents}
+    kept = {row.agent.partition(" ")[0] for row in record.rows} - gone
+    known = load_agents()
+    return {_place(part) for name in kept if name in known for part in parts_of(known[name], config)}
+
+
 def _holds_others(path: Path, left: bytes | None, agents: Sequence[Agent], config: Config) -> bool:
     """Whether a file still holds something of ours, which what is kept about it is needed for."""
     for agent in agents:
@@ -84,6 +97,8 @@ def _holds_others(path: Path, left: bytes | None, agents: Sequence[Agent], confi
 
 def _taken_out(parts: list[Part], path: Path, record: Installed, notes: list[str]) -> FileChange | None:
     """The change that takes our parts out of one file; None when it holds none of them."""
+    if path.exists() and not path.is_file():
+        return None  # nothing of ours is in what is no file
     before = read_foreign(path)
     if before is None:
         return None
@@ -116,7 +131,8 @@ def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | Non
     for part in parts:
         text = part.leave(text, first_copy) if text is not None else None
     known, original = record.original(path, before)
-    if known and (original is None or text is None or ("vaultd" in text) == (b"vaultd" in original)):
+    theirs = original is None or not _held(parts, original)  # a copy made between two changes of ours holds ours
+    if known and theirs and (original is None or text is None or ("vaultd" in text) == (b"vaultd" in original)):
         return original  # unless another part of ours is to stay
     rows = [row for row in record.rows if row.file == str(path)]
     if text is None:
@@ -128,6 +144,14 @@ def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | Non
         if left.endswith(end) and fs.revision(left.removesuffix(end)) in {row.before for row in rows}:
             return left.removesuffix(end)
     return left
+
+
+def _held(parts: list[Part], data: bytes) -> bool:
+    """Whether any of these parts is in a text."""
+    try:
+        return any(part.holds(data.decode("utf-8")) for part in parts)
+    except (UnicodeError, EditError):
+        return True
 
 
 def _first_copy(record: Installed, path: Path) -> str:
@@ -155,7 +179,13 @@ def _outside_the_vault(places: Places) -> Plan:
     waiting = sum(1 for path in spooled if not path.is_dir())
     if waiting:
         notes.append(f"{waiting} events wait in {places.spool} and stay; `vaultd ingest` takes them into the vault.")
-    own = (places.hook, Installed.of(places).path, places.pointer, places.token, places.state / "paused")
+    own = (
+        places.hook,
+        Installed.of(places).path,
+        places.pointer,
+        places.token,
+        places.state / "paused",
+    )
     files = [path for path in own if path.exists()]
     folders = [path for path in sorted(spooled, reverse=True) if path.is_dir()]
     for folder in (places.spool, places.data, places.state, places.config, places.cache):

@@ -1,4 +1,4 @@
-// written by vaultd; `vaultd disconnect` takes it away.
+// written by vaultd for @AGENT@; `vaultd disconnect` takes it away.
 // Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
 // Opens no connection; whatever goes wrong here stays here.
 import { spawn } from "node:child_process"

@@ -1,4 +1,4 @@
-// written by vaultd; `vaultd disconnect` takes it away.
+// written by vaultd for @AGENT@; `vaultd disconnect` takes it away.
 // Files what happens in a session with the hook program, one at a time, and puts the handoff into the first prompt.
 // Opens no connection; whatever goes wrong here stays here.
 import { spawn } from "node:child_process"
@@ -16,21 +16,34 @@ const failed = new Set<string>()
 function hook(event: string, cwd: string, payload: string): Promise<string> {
   return new Promise((resolve) => {
     let said = ""
-    const done = () => resolve(said)
     try {
       const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-      const late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
-      child.stdout.setEncoding("utf8")
-      child.stdout.on("data", (part: string) => (said += part))
-      child.stdout.on("error", () => {})
-      child.on("error", () => (clearTimeout(late), done()))
-      child.on("close", () => (clearTimeout(late), done()))
-      child.stdin.on("error", () => {})
-      child.stdin.end(payload)
+      const done = () => (clearTimeout(late), resolve(said))
+      const late = setTimeout(() => {
+        child.kill("SIGKILL")
+        child.stdout?.destroy()
+        child.unref()
+        done()
+      }, WAIT_MS)
+      child.on("error", done) // first: without a listener it would end the agent
+      child.on("close", done)
+      child.stdout?.on("error", () => {})
+      child.stdin?.on("error", () => {})
+      child.stdout?.setEncoding("utf8")
+      child.stdout?.on("data", (part: string) => (said += part))
+      child.stdin?.end(payload)
     } catch {
-      done()
+      resolve(said)
     }
   })
+}
+
+// Nobody waits longer for what is queued, at a prompt or at the end.
+function soon(work: Promise<unknown>): Promise<string> {
+  let late: any
+  const tired = new Promise<string>((resolve) => (late = setTimeout(() => resolve(""), WAIT_MS)))
+  const told = work.then((text) => String(text ?? ""), () => "")
+  return Promise.race([told, tired]).finally(() => clearTimeout(late))
 }
 
 function send(event: string, cwd: string, sessionID: string, more: object = {}): Promise<string> {
@@ -88,7 +101,7 @@ export const Vaultd = async ({ directory }: { directory: string }) => {
     const said = texts.map((part: any) => part.text).join("\n")
     // `opencode run` puts quotes round a text with spaces.
     const prompt = process.argv.includes("run") ? said.replace(/^"([^]*\s[^]*)"$/, "$1") : said
-    const text = await send("chat.message", directory, sessionID, { prompt, messageID: id })
+    const text = await soon(send("chat.message", directory, sessionID, { prompt, messageID: id }))
     if (!text) return
     const partID = `prt_${Date.now().toString(36)}zzvaultd`
     output.parts.push({ id: partID, sessionID, messageID: id, type: "text", text, synthetic: true })
@@ -115,7 +128,7 @@ export const Vaultd = async ({ directory }: { directory: string }) => {
     dispose: safe(async () => {
       for (const sessionID of open) void send("session.end", directory, sessionID, { reason: "exit" })
       open.clear()
-      await queue
+      await soon(queue)
     }),
   }
 }

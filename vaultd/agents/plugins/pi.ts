@@ -1,4 +1,4 @@
-// written by vaultd; `vaultd disconnect` takes it away.
+// written by vaultd for @AGENT@; `vaultd disconnect` takes it away.
 // Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
 // Opens no connection; whatever goes wrong here stays here.
 import { spawn } from "node:child_process"
@@ -12,21 +12,34 @@ let queue: Promise<unknown> = Promise.resolve()
 function hook(event: string, cwd: string, payload: string): Promise<string> {
   return new Promise((resolve) => {
     let said = ""
-    const done = () => resolve(said)
     try {
       const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-      const late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
-      child.stdout.setEncoding("utf8")
-      child.stdout.on("data", (part: string) => (said += part))
-      child.stdout.on("error", () => {})
-      child.on("error", () => (clearTimeout(late), done()))
-      child.on("close", () => (clearTimeout(late), done()))
-      child.stdin.on("error", () => {})
-      child.stdin.end(payload)
+      const done = () => (clearTimeout(late), resolve(said))
+      const late = setTimeout(() => {
+        child.kill("SIGKILL")
+        child.stdout?.destroy()
+        child.unref()
+        done()
+      }, WAIT_MS)
+      child.on("error", done) // first: without a listener it would end the agent
+      child.on("close", done)
+      child.stdout?.on("error", () => {})
+      child.stdin?.on("error", () => {})
+      child.stdout?.setEncoding("utf8")
+      child.stdout?.on("data", (part: string) => (said += part))
+      child.stdin?.end(payload)
     } catch {
-      done()
+      resolve(said)
     }
   })
+}
+
+// Nobody waits longer for what is queued, at a prompt or at the end.
+function soon(work: Promise<unknown>): Promise<string> {
+  let late: any
+  const tired = new Promise<string>((resolve) => (late = setTimeout(() => resolve(""), WAIT_MS)))
+  const told = work.then((text) => String(text ?? ""), () => "")
+  return Promise.race([told, tired]).finally(() => clearTimeout(late))
 }
 
 async function send(event: string, ctx: any, more: object = {}): Promise<string> {
@@ -50,21 +63,30 @@ function texts(content: any): string {
 }
 
 export default function (pi: any) {
+  // A handler that never throws: Pi would take a fault in one for a fault of the session.
+  const on = (name: string, handler: (event: any, ctx: any) => unknown) =>
+    pi.on(name, async (event: any, ctx: any) => {
+      try {
+        return await handler(event ?? {}, ctx)
+      } catch {
+        return undefined
+      }
+    })
   const calls = new Map<string, { args: any; told: boolean }>()
   let answer = ""
 
-  pi.on("session_start", async (event: any, ctx: any) => {
+  on("session_start", async (event: any, ctx: any) => {
     if (event?.reason !== "reload") void send("session_start", ctx, { reason: event?.reason })
   })
-  pi.on("before_agent_start", async (event: any, ctx: any) => {
+  on("before_agent_start", async (event: any, ctx: any) => {
     if (event?.messageType && event.messageType !== "user") return undefined // another extension's turn
-    const content = await send("before_agent_start", ctx, { prompt: String(event?.prompt ?? "") })
+    const content = await soon(send("before_agent_start", ctx, { prompt: String(event?.prompt ?? "") }))
     return content ? { message: { customType: "vaultd", content, display: false } } : undefined
   })
-  pi.on("tool_execution_start", async (event: any) => {
+  on("tool_execution_start", async (event: any) => {
     calls.set(event?.toolCallId, { args: event?.args, told: false })
   })
-  pi.on("tool_result", async (event: any, ctx: any) => {
+  on("tool_result", async (event: any, ctx: any) => {
     const { toolName, toolCallId, input, isError, structuredContent } = event ?? {}
     const known = calls.get(toolCallId)
     if (known) known.told = true
@@ -73,7 +95,7 @@ export default function (pi: any) {
     void send("tool_result", ctx, { call: { ...call, failed: Boolean(isError), output: told } })
   })
   // The only event of a call that was refused, broken off, or whose arguments were wrong.
-  pi.on("tool_execution_end", async (event: any, ctx: any) => {
+  on("tool_execution_end", async (event: any, ctx: any) => {
     const { toolName, toolCallId, isError } = event ?? {}
     const known = calls.get(toolCallId)
     calls.delete(toolCallId)
@@ -81,23 +103,23 @@ export default function (pi: any) {
     const call = { tool: toolName, callID: toolCallId, args: known?.args, failed: true }
     void send("tool_refused", ctx, { call: { ...call, error: texts(event?.result?.content).slice(0, MOST) } })
   })
-  pi.on("agent_end", async (event: any) => {
+  on("agent_end", async (event: any) => {
     const said = (event?.messages ?? []).filter((message: any) => message?.role === "assistant")
     answer = texts(said[said.length - 1]?.content)
   })
   // `agent_end` comes again after a retry or a queued message.
-  pi.on("agent_settled", async (event: any, ctx: any) => {
+  on("agent_settled", async (event: any, ctx: any) => {
     void send("agent_settled", ctx, { text: answer, reason: event?.aborted ? "interrupted" : "" })
     answer = ""
   })
-  pi.on("session_before_compact", async (_: any, ctx: any) => {
+  on("session_before_compact", async (_: any, ctx: any) => {
     void send("session_before_compact", ctx)
   })
-  pi.on("session_compact", async (_: any, ctx: any) => {
+  on("session_compact", async (_: any, ctx: any) => {
     void send("session_compact", ctx)
   })
-  pi.on("session_shutdown", async (event: any, ctx: any) => {
+  on("session_shutdown", async (event: any, ctx: any) => {
     if (event?.reason !== "reload") void send("session_shutdown", ctx, { reason: event?.reason })
-    await queue
+    await soon(queue)
   })
 }

@@ -1,3 +1,3 @@
 #!/bin/sh
-# written by vaultd; `vaultd disconnect` takes it away.
+# written by vaultd for @AGENT@; `vaultd disconnect` takes it away.
 exec @HOOK_SH@ @AGENT@ @EVENT@
