@@ -112,3 +112,27 @@ def test_an_entry_that_somebody_broke_and_hooks_that_are_gone_are_told(scratch: 
     (scratch.home / ".local/share/vaultd/installed.json").unlink()
     code, rows = doctor(scratch)
     assert code == 7 and "its hooks are not there" in rows["gemini-cli"]["problems"][0]["text"]
+
+
+def test_silence_while_paused_is_no_fault_and_hooks_that_are_off_are_one(scratch: Scratch) -> None:
+    scratch.init()
+    scratch.run("connect", "qwen-code", "zero", "--yes", check=True)
+    path = scratch.home / ".qwen/projects/-w/chats/s.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    later = time.time() + 3600
+    os.utime(path, (later, later))
+    assert doctor(scratch)[1]["qwen-code"]["problems"]
+    scratch.run("pause", check=True)
+    assert not doctor(scratch)[1]["qwen-code"]["problems"]
+    hooks = scratch.home / ".config/zero/hooks.json"
+    hooks.write_text(hooks.read_text().replace('"enabled": true\n    }', '"enabled": false\n    }'))
+    assert "switched off" in doctor(scratch)[1]["zero"]["problems"][0]["text"]
+
+
+def test_a_vault_in_disorder_is_a_finding(scratch: Scratch) -> None:
+    stores = scratch.init()
+    stores.inbox.new.rmdir()
+    stores.inbox.new.write_text("")
+    done = scratch.run("doctor")
+    assert done.returncode == 7 and "BAD" in done.stdout and "Traceback" not in done.stderr

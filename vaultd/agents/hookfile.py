@@ -31,7 +31,7 @@ class Entry:
     """One of our handlers: for which event, what it starts, and its place among the event's groups and handlers.
 
     `timeout` is in seconds. `plain` means that nothing was added to it since it was written. `list` is the path of the
-    list that its group is in, `text` the path of the command in the handler.
+    list that its group is in, `text` the path of the command in the handler. `off`: somebody switched it off.
     """
 
     event: str
@@ -43,6 +43,7 @@ class Entry:
     plain: bool
     list: tuple[str, ...]
     text: tuple[str, ...]
+    off: bool = False
 
 
 def command_line(agent: Agent, hook: Path, event: str) -> str:
@@ -156,8 +157,9 @@ def _ours(
     plain = set(handler) == set(plain_form) and (not inner or set(whole) == set(form))
     unit = UNITS[_hooks(agent).timeout_unit]
     seconds = next((value for key, value in handler.items() if plain_form.get(key) == "{timeout}"), None)
+    off = handler.get("enabled") is False or (inner != "" and whole.get("enabled") is False)
     timeout = seconds / unit if isinstance(seconds, int | float) else None
-    yield Entry(event or named, command, program, timeout, group, at, plain, path, where)
+    yield Entry(event or named, command, program, timeout, group, at, plain, path, where, off)
 
 
 def _started(

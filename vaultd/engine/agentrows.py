@@ -74,7 +74,8 @@ def agent_row(agent: Agent, config: Config, now: datetime, seen: Mapping[str, Ma
     held = {name for name in ("mcp", "instructions") if _holds(agent, config, name)}
     if not (wired or installed or "mcp" in held):
         return None
-    problems = check(agent, places, environ, now, seen) if wired else []
+    paused = (config.vault / ".vaultd/paused").exists()
+    problems = check(agent, places, environ, now, seen, paused=paused) if wired else []
     if not wired and agent.hooks is not None and (held or seen):
         what = "was heard of before" if seen else "has vaultd in its other files"
         problems.append(Problem(f"it {what}, but its hooks are not there", f"Run `vaultd connect {agent.id}`."))

@@ -44,7 +44,11 @@ def examine(config: Config) -> list[Finding]:
     except NoVaultError as error:
         return [*findings, Finding(False, str(error), "vaultd up")]
     findings.append(_writable(config))
-    report = status(stores, agents=False)
+    try:
+        report = status(stores, agents=False)
+    except OSError as error:
+        what = f"{error.filename or config.vault}: {error.strerror}"
+        return [*findings, Finding(False, what, "mend that, and ask again")]
     findings.append(
         Finding(True, f"daemon: {'runs' if report['daemon']['running'] else 'does not run (capture works without it)'}")
     )

@@ -224,7 +224,9 @@ def _wiring(stores: Stores, seen: Seen, now: datetime) -> list[str]:
     problems: list[str] = []
     for agent in stores.agents.values():
         if is_wired(agent, config.places, config.environ):
-            found = check(agent, config.places, config.environ, now, seen.read().get(agent.id, {}))
+            heard = seen.read().get(agent.id, {})
+            paused = (stores.vault.room / "paused").exists()
+            found = check(agent, config.places, config.environ, now, heard, paused=paused)
             problems.extend(f"{agent.title}: {p.text}. {p.mend}" for p in found)
         if problem := server_problem(agent, config):
             problems.append(problem)

@@ -43,11 +43,18 @@ class Problem:
 
 
 def check(
-    agent: Agent, places: Places, environ: Mapping[str, str], now: datetime, seen: Mapping[str, Mapping[str, Any]]
+    agent: Agent,
+    places: Places,
+    environ: Mapping[str, str],
+    now: datetime,
+    seen: Mapping[str, Mapping[str, Any]],
+    *,
+    paused: bool = False,
 ) -> list[Problem]:
     """What is wrong with an agent that is wired; the cause before its effects.
 
-    `seen` tells by event name what was heard of it: `last` (RFC 3339) and `count`.
+    `seen` tells by event name what was heard of it: `last` (RFC 3339) and `count`. While recording is `paused` no
+    silence is one.
     """
     problems = list(_switches(agent, places, environ))
     parts = hook_parts(agent, places, environ)
@@ -72,8 +79,9 @@ def check(
         if stale and not problems:
             problems.append(Problem(f"its hooks in {path} are not as this release writes them", _install(agent)))
         problems += _trust(agent, places, environ, path, found, seen)
-    problems += _missing(agent, seen, now)
-    problems += _growth(agent, places, environ, path, seen, now)
+    if not paused:
+        problems += _missing(agent, seen, now)
+        problems += _growth(agent, places, environ, path, seen, now)
     return problems
 
 
@@ -110,6 +118,8 @@ def _entries(agent: Agent, path: Path, found: Sequence[Entry]) -> Iterator[Probl
         yield Problem(f"its hooks are gone from {path}", _install(agent))
     elif missing:
         yield Problem(f"{path} lacks the hooks for {', '.join(missing)}", _install(agent))
+    if off := [entry.event for entry in found if entry.off]:
+        yield Problem(f"its hooks for {', '.join(off)} are switched off in {path}", f"Set `enabled` to true in {path}.")
 
 
 def _programs(agent: Agent, places: Places, found: Sequence[Entry]) -> Iterator[Problem]:
