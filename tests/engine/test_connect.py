@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import select
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.test_jsontext import calm, commented, laid_out, plain, values
+from tests.engine.test_install import tree
 from tests.scratch import Scratch
 from vaultd.agents import Agent, edits, load_agents
 from vaultd.config import Config, load
@@ -47,20 +47,6 @@ OF_EACH_KIND = pytest.mark.parametrize(
 def config(home: Path, **more: str) -> Config:
     home.mkdir(exist_ok=True)
     return load(None, {"HOME": str(home), "PATH": "/usr/bin:/bin", **more})
-
-
-def tree(folder: Path) -> dict[str, Any]:
-    """Everything below a folder: links, bytes and permissions."""
-    found: dict[str, Any] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = os.readlink(path)  # noqa: PTH115  # the text of the link, not a path
-        elif path.is_file():
-            found[name] = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
-        else:
-            found[name] = None
-    return found
 
 
 def connect(where: Config, *agents: Agent) -> list[str]:

@@ -1,42 +1,15 @@
 // written by vaultd for @AGENT@; `vaultd disconnect` takes it away.
 // Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
 // Opens no connection; whatever goes wrong here stays here.
-import { spawn } from "node:child_process"
-
-const HOOK = @HOOK_JS@
-const MOST = 64 * 1024 // characters of a tool's output
-const WAIT_MS = 4000
-
-let queue: Promise<unknown> = Promise.resolve()
+@COMMON@
 // By agent: the session it works for. This module is shared by all sessions of a process, subagents' among them.
 const roots = new Map<string, string>()
 
 type Place = { session: string; cwd: string; transcript: string; subagent?: string }
 
-function hook(event: string, cwd: string, payload: object): Promise<string> {
-  return new Promise((resolve) => {
-    let said = ""
-    let late: ReturnType<typeof setTimeout> | undefined
-    const done = () => (clearTimeout(late), resolve(said))
-    try {
-      const text = JSON.stringify(payload)
-      const child = spawn(HOOK, ["@AGENT@", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-      child.on("error", done)
-      child.on("close", done)
-      child.stdin.on("error", () => {})
-      child.stdout.on("error", () => {})
-      late = setTimeout(() => (child.kill("SIGKILL"), done()), WAIT_MS)
-      child.stdout.setEncoding("utf8")
-      child.stdout.on("data", (part: string) => (said += part))
-      child.stdin.end(text)
-    } catch {
-      done()
-    }
-  })
-}
-
 function send(event: string, at: Place, more: object = {}): Promise<string> {
-  const sent = queue.then(() => hook(event, at.cwd, { ...at, ...more }))
+  const payload = JSON.stringify({ ...at, ...more })
+  const sent = queue.then(() => hook(event, at.cwd, payload))
   queue = sent.catch(() => "")
   return sent
 }
@@ -104,7 +77,7 @@ export default function (pi: any) {
     const prompt = String(event.prompt ?? "")
     if (prompt !== asked) {
       asked = prompt
-      given = (await send("before_agent_start", at, { prompt })) || given
+      given = (await soon(send("before_agent_start", at, { prompt }))) || given
     }
     if (!given) return
     return { message: { customType: "vaultd", content: given, display: false, attribution: "agent" } }
@@ -124,11 +97,11 @@ export default function (pi: any) {
     if (event.willContinue) return
     const said = (event.messages ?? []).filter((message: any) => message?.role === "assistant")
     const text = texts(said[said.length - 1]?.content)
-    await send(at.subagent ? "subagent_end" : "agent_end", at, { text })
+    await soon(send(at.subagent ? "subagent_end" : "agent_end", at, { text }))
   })
   on("session_before_compact", (_, at) => void send("session_before_compact", at))
   on("session_compact", (_, at) => void send("session_compact", at))
   on("session_shutdown", async (_, at) => {
-    if (!at.subagent) await send("session_shutdown", at, { reason: "exit" })
+    if (!at.subagent) await soon(send("session_shutdown", at, { reason: "exit" }))
   })
 }

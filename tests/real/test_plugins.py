@@ -1,0 +1,108 @@
+"""The extensions that are code, run by Node with a stand-in for their agent: what they file, that they never throw, and
+that a hook which hangs holds nobody up for long.
+
+What OpenCode and Pi do with them is seen in `test_fleet.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.real.clients import FOLDER
+from vaultd.agents import load_agents
+from vaultd.agents.ownfile import own_text
+
+pytestmark = pytest.mark.real
+
+HOOK = """#!/bin/sh
+printf '%s %s ' "$1" "$2" >>"{log}"
+cat >>"{log}"
+echo >>"{log}"
+[ "$2" != before_agent_start ] || printf given
+"""
+DRIVER = """
+import extension from "{file}"
+const handlers = new Map()
+extension({{ on: (name, handler) => handlers.set(name, handler), logger: {{}} }})
+const ctx = {{ cwd: "{cwd}", sessionManager: {{ getSessionId: () => "s-1", getSessionFile: () => "/t/s-1.jsonl" }} }}
+const fire = async (name, event, where = ctx) => await handlers.get(name)?.(event, where)
+{script}
+"""
+SESSION = """
+await fire("session_start", {{ reason: "startup" }})
+const told = await fire("before_agent_start", {{ prompt: "Mend it", messageType: "user" }})
+if (told?.message?.content !== "given") throw new Error("not given")
+const content = [{{ type: "text", text: "boom" }}]
+const call = {{ toolName: "bash", toolCallId: "c1", input: {{ command: "make" }}, isError: true, content }}
+await fire("tool_result", {{ ...call, structuredContent: {{ exit_code: 2 }}, details: {{ exitCode: 2 }} }})
+await fire("agent_end", {{ messages: [{{ role: "assistant", content: [{{ type: "text", text: "Done." }}] }}] }})
+await fire("agent_settled", {{}})
+await fire("session_shutdown", {{ reason: "quit" }})
+"""
+JUNK = """
+for (const name of handlers.keys())
+  for (const event of [undefined, null, 3, "x", {{ messages: "x" }}, {{ prompt: Object.create(null) }}])
+    for (const where of [ctx, undefined, null, {{}}]) await fire(name, event, where)
+"""
+
+
+def node() -> str:
+    """Node 22, which takes the types out of a file by itself."""
+    found = Path(os.environ.get(FOLDER) or "none") / "node22/node_modules/.bin/node"
+    if not found.exists():
+        pytest.skip(f"no Node 22 in {FOLDER} (.ci/install-clis puts it there where the system's is older)")
+    return str(found)
+
+
+def run(agent: str, folder: Path, script: str, hook: str) -> tuple[float, list[tuple[str, dict[str, object]]]]:
+    """Run an extension; seconds, and event and payload of what it filed, in order."""
+    program, log = folder / "vaultd-hook", folder / "log"
+    program.write_text(hook.format(log=log))
+    program.chmod(0o755)
+    log.touch()
+    file = folder / "vaultd.ts"
+    file.write_text(own_text(load_agents()[agent], program, ""))
+    driver = folder / "driver.mts"
+    driver.write_text(DRIVER.format(file=file, cwd=folder, script=script.format()))
+    begun = time.monotonic()
+    command = [node(), "--experimental-strip-types", "--no-warnings", str(driver)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    rows = [line.split(" ", 2) for line in log.read_text().splitlines()]
+    assert all(row[0] == agent for row in rows)
+    return time.monotonic() - begun, [(row[1], json.loads(row[2])) for row in rows]
+
+
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+def test_a_session_is_filed_in_order(agent: str, tmp_path: Path) -> None:
+    _, rows = run(agent, tmp_path, SESSION, HOOK)
+    end = "agent_settled" if agent == "pi" else "agent_end"
+    assert [name for name, _ in rows] == ["session_start", "before_agent_start", "tool_result", end, "session_shutdown"]
+    assert {payload["session"] for _, payload in rows} == {"s-1"}
+    told = dict(rows)
+    assert told["before_agent_start"]["prompt"] == "Mend it" and told[end]["text"] == "Done."
+
+
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+def test_nothing_that_an_agent_says_makes_it_throw(agent: str, tmp_path: Path) -> None:
+    run(agent, tmp_path, JUNK, HOOK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+def test_a_hook_that_hangs_holds_up_neither_prompt_nor_end_for_long(agent: str, tmp_path: Path) -> None:
+    script = SESSION.replace('if (told?.message?.content !== "given") throw new Error("not given")', "")
+    seconds, _ = run(agent, tmp_path, script, "#!/bin/sh\nexec sleep 300\n")
+    assert seconds < 30
+
+
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+def test_a_hook_that_is_not_there_is_no_fault(agent: str, tmp_path: Path) -> None:
+    script = SESSION.replace('if (told?.message?.content !== "given") throw new Error("not given")', "")
+    run(agent, tmp_path, script, "not a program")
