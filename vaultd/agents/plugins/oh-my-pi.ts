@@ -82,14 +82,15 @@ export default function (pi: any) {
     if (!given) return
     return { message: { customType: "vaultd", content: given, display: false, attribution: "agent" } }
   })
-  on("tool_result", (event, at) => {
+  // Waited for: what is only queued dies with the client.
+  on("tool_result", async (event, at) => {
     const { toolName, toolCallId, input, isError, details } = event
     const running = !isError && (details?.async?.state === "running" || Boolean(details?.service))
     const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
     const call = { tool: toolName, callID: toolCallId, args: input, files: input?.paths ?? input?.path }
     const exit = details?.exitCode ?? (toolName === "bash" && !isError ? 0 : undefined)
     const end = running ? { running } : { exit, failed: Boolean(isError) }
-    void send("tool_result", at, { call: { ...call, ...end, output: told } })
+    await soon(send("tool_result", at, { call: { ...call, ...end, output: told } }))
   })
   on("turn_end", (_, at) => settled(at))
   on("agent_end", async (event, at) => {

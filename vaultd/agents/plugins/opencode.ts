@@ -68,12 +68,13 @@ export const Vaultd = async ({ directory }: { directory: string }) => {
     output.parts.push({ id: partID, sessionID, messageID: id, type: "text", text, synthetic: true })
   }
 
-  const called = (input: any, output: any) => {
+  const called = async (input: any, output: any) => {
     const { tool, callID, args, sessionID } = input
     const call = { tool, callID, args, exit: output?.metadata?.exit, exists: output?.metadata?.exists }
     const text = tool === "bash" ? String(output?.output ?? "").slice(-MOST) : ""
     const wrong = output?.isError ? { error: String(output?.content?.[0]?.text ?? "it failed").slice(0, 400) } : {}
-    void send("tool.execute.after", directory, sessionID, { call: { ...call, output: text, ...wrong } })
+    // Waited for: what is only queued dies with the client.
+    await soon(send("tool.execute.after", directory, sessionID, { call: { ...call, output: text, ...wrong } }))
   }
 
   return {

@@ -52,7 +52,8 @@ export default function (pi: any) {
     if (known) known.told = true
     const told = isError || toolName === "bash" ? texts(event?.content).slice(-MOST) : ""
     const call = { tool: toolName, callID: toolCallId, args: input, exit: structuredContent?.exit_code }
-    void send("tool_result", ctx, { call: { ...call, failed: Boolean(isError), output: told } })
+    // Waited for: what is only queued dies with the client.
+    await soon(send("tool_result", ctx, { call: { ...call, failed: Boolean(isError), output: told } }))
   })
   // The only event of a call that was refused, broken off, or whose arguments were wrong.
   on("tool_execution_end", async (event: any, ctx: any) => {
