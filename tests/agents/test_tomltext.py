@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from vaultd.agents.textedit import NOTHING, at, same
+from vaultd.agents.textedit import NOTHING, at, merged, same
 from vaultd.agents.tomltext import TomlError, append, drop, put, read
 
 calm = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -161,7 +161,7 @@ def test_an_item_goes_in_and_out_of_any_document(text: str, item: Mapping[str, A
 @given(documents(), _TABLES, st.sampled_from([("new",), ("t", "new"), ("t", "sub"), ("hooks", 0, "o"), ("u",), ()]))
 def test_a_table_is_put_into_any_document(text: str, table: Mapping[str, Any], path: tuple[str | int, ...]) -> None:
     before = at(read(text), path)
-    wanted = {**({} if before is NOTHING else before), **table}
+    wanted = merged({} if before is NOTHING else before, table)
     try:
         result = put(text, path, table)
     except TomlError:

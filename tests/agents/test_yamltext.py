@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from vaultd.agents.textedit import NOTHING, at, same
+from vaultd.agents.textedit import NOTHING, at, merged, same
 from vaultd.agents.yamltext import YamlError, append, drop, put, read
 
 calm = settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -170,7 +170,7 @@ def test_a_mapping_is_put_into_any_document(text: str, value: Mapping[str, Any],
     except YamlError:
         assert "k" in value
         return
-    assert same(at(read(result), path), {**({} if before is NOTHING else before), **value})
+    assert same(at(read(result), path), merged({} if before is NOTHING else before, value))
     assert put(result, path, value) == result and ("k" in value or stay(text, result))
     for gone in [path] if before is NOTHING else [(*path, key) for key in value if key not in before]:
         result = drop(result, gone)
