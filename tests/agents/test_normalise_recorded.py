@@ -73,7 +73,7 @@ def test_a_payload_cut_anywhere_keeps_its_session_and_tells_nothing_wrong(agent:
     keys = [path.rpartition(".")[2] for path in (fields.session, fields.cwd, fields.subagent, fields.parent)]
     places = [data.index(f'"{key}"'.encode()) for key in keys if key and f'"{key}"'.encode() in data]
     after_place = data.index(b"\n", max(places)) + 1
-    for end in range(0, len(data), max(1, len(data) // 97)):
+    for end in range(0, len(data), max(1, len(data) // 29)):
         cut = normalise(an(agent), delivery(agent, name, data[:end]), NOW)
         assert isinstance(cut, Event)
         assert cut.native in ("", whole.native) or whole.subagent

@@ -97,7 +97,9 @@ FILLED = {
 }
 
 
-@pytest.mark.parametrize("form", ["plain", "crlf", "bom", "no end", "empty", "blank"])
+@pytest.mark.parametrize(
+    "form", ["crlf", "bom", "empty", *(pytest.param(f, marks=pytest.mark.slow) for f in ("plain", "no end", "blank"))]
+)
 @OF_EACH_KIND
 def test_every_byte_of_others_stays_and_comes_back(agent: Agent, form: str, tmp_path: Path) -> None:
     where = config(tmp_path / "home")
