@@ -26,9 +26,9 @@ from tests.real.work import COMMAND, EDITED, FAILURE, LOOK, edit, main_requests,
 from tests.waiting import until
 from vaultd.agents import load_agents
 
-__all__ = ["NINE", "STEPS", "Proof", "here", "opened", "prove"]
+__all__ = ["FLEET", "STEPS", "Proof", "here", "opened", "prove"]
 
-NINE = ("claude-code", "codex", *PROGRAMS)
+FLEET = ("claude-code", "codex", *PROGRAMS)
 """Agents that are proven with the real program."""
 
 STEPS = ("events", "page", "is told", "instructed", "hands over", "asks over MCP", "killed: page", "killed: hands over")
@@ -117,11 +117,8 @@ def asked(agent: str, tool: str, arguments: Json) -> list[Json]:
             {"tool": "ToolSearch", "input": {"query": f"select:{name}"}},
             {"mcp": tool, "server": "vaultd", "input": arguments},
         ]
-    if agent in PROGRAMS and PROGRAMS[agent].search:
-        return [
-            {"tool": PROGRAMS[agent].search, "input": {"query": f"select:{name}"}},
-            {"tool": "tool_call", "input": {"name": name, "arguments": arguments}},
-        ]
+    if agent in PROGRAMS and (ask := PROGRAMS[agent].ask):
+        return ask(tool, arguments)
     return [{"mcp": tool, "server": "vaultd", "input": arguments}]
 
 
@@ -244,10 +241,10 @@ def _answered(room: Room, since: int, note: str) -> None:
 
 def main(names: list[str]) -> int:
     """Print the table; 1 when something does not hold."""
-    wrong, unknown = [], set(names) - set(NINE)
-    assert not unknown, f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(NINE)}"
+    wrong, unknown = [], set(names) - set(FLEET)
+    assert not unknown, f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(FLEET)}"
     print("| agent | " + " | ".join(STEPS) + " | seconds |\n" + "| --- " * (len(STEPS) + 2) + "|", flush=True)
-    for agent in names or NINE:
+    for agent in names or FLEET:
         if reason := here(agent):
             print(f"| {agent} | skipped: {reason} |", flush=True)
             continue

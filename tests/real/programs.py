@@ -16,6 +16,7 @@ from tests.fake_wire import Json
 __all__ = ["PROGRAMS", "Program"]
 
 Edit = Callable[[str], list[Json]]
+Ask = Callable[[str, Json], list[Json]]
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Program:
 
     `binary` is a pattern below the folder of CLIs, `files` what it finds in its home (`{url}`: the fake model),
     `environ` what in its environment, `setup` a command that is run once, `command` the words before the prompt and
-    `after` those behind it. `edit` gives the calls that change a file, `search` the tool that its model must look for
-    others with.
+    `after` those behind it. `edit` gives the calls that change a file, `ask` those by which its model uses a tool of
+    the memory, where it is not offered that tool as such.
     """
 
     id: str
@@ -36,7 +37,7 @@ class Program:
     files: Mapping[str, Json | str] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     setup: Sequence[str] = ()
-    search: str = ""
+    ask: Ask | None = None
 
     def find(self, folder: Path) -> Path | None:
         """The executable, if it is installed."""
@@ -52,6 +53,18 @@ def _edits(tool: str, path: str, old: str, new: str, **more: str) -> Edit:
 
 def _read_first(tool: str, edit: Edit, path: str) -> Edit:
     return lambda file: [{"tool": tool, "input": {path: file}}, *edit(file)]
+
+
+def _searched(tool: str, arguments: Json) -> list[Json]:
+    name = f"mcp__vaultd__{tool}"
+    return [
+        {"tool": "tool_search", "input": {"query": f"select:{name}"}},
+        {"tool": "tool_call", "input": {"name": name, "arguments": arguments}},
+    ]
+
+
+def _device(tool: str, arguments: Json) -> list[Json]:
+    return [{"tool": "write", "input": {"path": f"xd://mcp__vaultd_{tool}", "content": json.dumps(arguments)}}]
 
 
 _CHAT = {"limit": {"context": 200000, "output": 8000}}
@@ -145,13 +158,37 @@ PROGRAMS: Mapping[str, Program] = {
             environ={"PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
         ),
         Program(
+            "oh-my-pi",
+            "omp/node_modules/.bin/omp",
+            ("--model", "fake/fake-model", "--auto-approve", "--no-title", "-p"),
+            lambda file: [
+                {"tool": "read", "input": {"path": file}},
+                {"tool": "write", "input": {"path": file, "content": f"def total(prices):\n    {NEW}\n"}},
+            ],
+            files={
+                ".omp/agent/models.yml": """\
+providers:
+  fake:
+    baseUrl: {url}/v1
+    api: openai-completions
+    apiKey: k
+    models:
+      - id: fake-model
+        name: Fake
+        contextWindow: 200000
+        maxTokens: 8000
+"""
+            },
+            ask=_device,
+        ),
+        Program(
             "qwen-code",
             "qwen/node_modules/.bin/qwen",
             ("--approval-mode", "yolo", "-p"),
             _read_first("read_file", _edits("edit", "file_path", "old_string", "new_string"), "file_path"),
             files={".qwen/settings.json": {**_GOOGLE, "security": {"auth": {"selectedType": "openai"}}}},
             environ={"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": "fake-model"},
-            search="tool_search",
+            ask=_searched,
         ),
         Program(
             "kimi-code",

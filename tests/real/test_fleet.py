@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.real.fleet import NINE, STEPS, here, prove
+from tests.real.fleet import FLEET, STEPS, here, prove
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("agent", NINE)
+@pytest.mark.parametrize("agent", FLEET)
 def test_a_fresh_home_is_connected_and_the_next_agent_is_told(agent: str) -> None:
     if reason := here(agent):
         pytest.skip(reason)

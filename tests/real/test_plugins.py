@@ -89,6 +89,22 @@ def test_a_session_is_filed_in_order(agent: str, tmp_path: Path) -> None:
     assert told["before_agent_start"]["prompt"] == "Mend it" and told[end]["text"] == "Done."
 
 
+def test_a_tool_that_is_called_by_a_write_to_its_address_is_no_edit_of_a_file(tmp_path: Path) -> None:
+    script = """
+const input = {{ path: "xd://mcp__vaultd_memory_query", content: "{{}}" }}
+await fire("tool_result", {{ toolName: "write", toolCallId: "c1", input, content: [] }})
+await fire("tool_result", {{ toolName: "read", toolCallId: "c2", input: {{ path: "skill://a" }}, content: [] }})
+await fire("tool_result", {{ toolName: "write", toolCallId: "c3", input: {{ path: "/b.py" }}, content: [] }})
+"""
+    _, rows = run("oh-my-pi", tmp_path, script, HOOK)
+    calls = [payload["call"] for _, payload in rows]
+    assert [(call["tool"], call["files"]) for call in calls if isinstance(call, dict)] == [
+        ("mcp__vaultd_memory_query", []),
+        ("read", []),
+        ("write", ["/b.py"]),
+    ]
+
+
 @pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
 def test_nothing_that_an_agent_says_makes_it_throw(agent: str, tmp_path: Path) -> None:
     run(agent, tmp_path, JUNK, HOOK)

@@ -87,7 +87,10 @@ export default function (pi: any) {
     const { toolName, toolCallId, input, isError, details } = event
     const running = !isError && (details?.async?.state === "running" || Boolean(details?.service))
     const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
-    const call = { tool: toolName, callID: toolCallId, args: input, files: input?.paths ?? input?.path }
+    const files = [input?.paths ?? input?.path].flat().filter((path: any) => path && !String(path).includes("://"))
+    // A tool that is not offered as such, as those of MCP servers, is called by writing its arguments to its address.
+    const device = toolName === "write" ? /^xd:\/\/([^/?#]+)/.exec(String(input?.path ?? ""))?.[1] : undefined
+    const call = { tool: device ?? toolName, callID: toolCallId, args: input, files }
     const exit = details?.exitCode ?? (toolName === "bash" && !isError ? 0 : undefined)
     const end = running ? { running } : { exit, failed: Boolean(isError) }
     await soon(send("tool_result", at, { call: { ...call, ...end, output: told } }))
