@@ -92,13 +92,17 @@ def test_a_session_is_filed_in_order(agent: str, tmp_path: Path) -> None:
 def test_a_tool_that_is_called_by_a_write_to_its_address_is_no_edit_of_a_file(tmp_path: Path) -> None:
     script = """
 const input = {{ path: "xd://mcp__vaultd_memory_query", content: "{{}}" }}
+const name = "mcp__vaultd_memory_query"
+await fire("tool_result", {{ toolName: name, toolCallId: "c0", input: {{}}, content: [] }})
+await fire("tool_result", {{ toolName: "write", toolCallId: "c0", input, content: [] }})
 await fire("tool_result", {{ toolName: "write", toolCallId: "c1", input, content: [] }})
 await fire("tool_result", {{ toolName: "read", toolCallId: "c2", input: {{ path: "skill://a" }}, content: [] }})
 await fire("tool_result", {{ toolName: "write", toolCallId: "c3", input: {{ path: "/b.py" }}, content: [] }})
 """
-    _, rows = run("oh-my-pi", tmp_path, script, HOOK)
+    _, rows = run("oh-my-pi", tmp_path, script, HOOK)  # the write that ends with the id of its tool is not told again
     calls = [payload["call"] for _, payload in rows]
     assert [(call["tool"], call["files"]) for call in calls if isinstance(call, dict)] == [
+        ("mcp__vaultd_memory_query", []),
         ("mcp__vaultd_memory_query", []),
         ("read", []),
         ("write", ["/b.py"]),

@@ -36,6 +36,7 @@ export default function (pi: any) {
   let here: Place | undefined // the main session that this binding serves
   let asked: string | undefined
   let given = ""
+  const ended = new Set<string>() // the calls of this turn
 
   const on = (name: string, handle: (event: any, at: Place) => unknown) =>
     pi.on(name, async (event: any, ctx: any) => {
@@ -89,13 +90,19 @@ export default function (pi: any) {
     const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
     const files = [input?.paths ?? input?.path].flat().filter((path: any) => path && !String(path).includes("://"))
     // A tool that is not offered as such, as those of MCP servers, is called by writing its arguments to its address.
+    // That write ends with the same id, after the tool that it called; without it only when there is no such tool.
     const device = toolName === "write" ? /^xd:\/\/([^/?#]+)/.exec(String(input?.path ?? ""))?.[1] : undefined
+    if (device && ended.has(toolCallId)) return
+    ended.add(toolCallId)
     const call = { tool: device ?? toolName, callID: toolCallId, args: input, files }
     const exit = details?.exitCode ?? (toolName === "bash" && !isError ? 0 : undefined)
     const end = running ? { running } : { exit, failed: Boolean(isError) }
     await soon(send("tool_result", at, { call: { ...call, ...end, output: told } }))
   })
-  on("turn_end", (_, at) => settled(at))
+  on("turn_end", (_, at) => {
+    settled(at)
+    ended.clear()
+  })
   on("agent_end", async (event, at) => {
     settled(at)
     if (event.willContinue) return
