@@ -98,6 +98,8 @@ await fire("tool_result", {{ toolName: "write", toolCallId: "c0", input, content
 await fire("tool_result", {{ toolName: "write", toolCallId: "c1", input, content: [] }})
 await fire("tool_result", {{ toolName: "read", toolCallId: "c2", input: {{ path: "skill://a" }}, content: [] }})
 await fire("tool_result", {{ toolName: "write", toolCallId: "c3", input: {{ path: "/b.py" }}, content: [] }})
+const details = {{ meta: {{ source: {{ type: "path", value: "/b.py" }} }} }}
+await fire("tool_result", {{ toolName: "read", toolCallId: "c4", input: {{ path: "b.py:1-9" }}, content: [], details }})
 """
     _, rows = run("oh-my-pi", tmp_path, script, HOOK)  # the write that ends with the id of its tool is not told again
     calls = [payload["call"] for _, payload in rows]
@@ -106,6 +108,31 @@ await fire("tool_result", {{ toolName: "write", toolCallId: "c3", input: {{ path
         ("mcp__vaultd_memory_query", []),
         ("read", []),
         ("write", ["/b.py"]),
+        ("read", ["/b.py"]),
+    ]
+
+
+@pytest.mark.parametrize("told", ["{ id: 'a2', kind: 'sub', parentId: 'a1' }", "undefined"])
+def test_what_a_subagent_does_belongs_to_its_parent(told: str, tmp_path: Path) -> None:
+    script = """
+const main = {{ ...ctx, agent: TOLD && {{ id: "a1", kind: "main" }} }}
+const below = {{ getSessionId: () => "s-2", getSessionFile: () => "/t/s-1/Helper.jsonl" }}
+const sub = {{ ...ctx, agent: TOLD, sessionManager: below }}
+await fire("session_start", {{}}, main)
+await fire("session_start", {{}}, sub)
+await fire("before_agent_start", {{ prompt: "Look around" }}, sub)
+await fire("tool_result", {{ toolName: "bash", toolCallId: "c1", input: {{ command: "ls" }}, content: [] }}, sub)
+await fire("agent_end", {{ messages: [{{ role: "assistant", content: "Seen." }}] }}, sub)
+await fire("session_shutdown", {{}}, sub)
+await fire("session_shutdown", {{}}, main)
+"""
+    _, rows = run("oh-my-pi", tmp_path, script.replace("TOLD", told.replace("{", "{{").replace("}", "}}")), HOOK)
+    seen = [(name, payload["session"], payload.get("subagent")) for name, payload in rows]
+    assert seen == [
+        ("session_start", "s-1", None),
+        ("tool_result", "s-1", "s-2"),
+        ("subagent_end", "s-1", "s-2"),
+        ("session_shutdown", "s-1", None),
     ]
 
 

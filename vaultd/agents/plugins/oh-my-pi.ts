@@ -2,8 +2,10 @@
 // Files what happens in a session with the hook program, one at a time, and gives the first prompt the handoff.
 // Opens no connection; whatever goes wrong here stays here.
 @COMMON@
-// By agent: the session it works for. This module is shared by all sessions of a process, subagents' among them.
+// By agent, and by transcript without its ending: the session it works for. This module is shared by all sessions of a
+// process, subagents' among them.
 const roots = new Map<string, string>()
+const mains = new Map<string, string>()
 
 type Place = { session: string; cwd: string; transcript: string; subagent?: string }
 
@@ -14,16 +16,19 @@ function send(event: string, at: Place, more: object = {}): Promise<string> {
   return sent
 }
 
+// Releases that do not tell in `agent` what works keep a subagent's transcript in a folder named like its parent's.
 // What an advisor does comes with the context of the session that it advises: then only its name tells them apart.
 function place(ctx: any): Place {
   const own = String(ctx?.sessionManager?.getSessionId?.() ?? "")
+  const file = String(ctx?.sessionManager?.getSessionFile?.() ?? "")
   const agent = ctx?.agent
-  const sub = agent?.kind === "sub"
-  const session = (sub && roots.get(agent.parentId)) || own
+  const above = [...mains].find(([stem]) => file.startsWith(stem) && /[\\/]/.test(file.charAt(stem.length)))?.[1]
+  const sub = agent ? agent.kind === "sub" : above !== undefined
+  const session = (sub && (roots.get(agent?.parentId) ?? above)) || own
   if (agent?.id) roots.set(agent.id, session)
-  const cwd = String(ctx?.cwd ?? process.cwd())
-  const at: Place = { session, cwd, transcript: String(ctx?.sessionManager?.getSessionFile?.() ?? "") }
-  return sub ? { ...at, subagent: own !== session ? own : String(agent.id) } : at
+  if (!sub && file) mains.set(file.replace(/\.jsonl$/, ""), own)
+  const at: Place = { session, cwd: String(ctx?.cwd ?? process.cwd()), transcript: file }
+  return sub ? { ...at, subagent: own !== session ? own : String(agent?.id) } : at
 }
 
 function texts(content: any): string {
@@ -88,7 +93,9 @@ export default function (pi: any) {
     const { toolName, toolCallId, input, isError, details } = event
     const running = !isError && (details?.async?.state === "running" || Boolean(details?.service))
     const told = isError || toolName === "bash" ? texts(event.content).slice(-MOST) : ""
-    const files = [input?.paths ?? input?.path].flat().filter((path: any) => path && !String(path).includes("://"))
+    const source = details?.meta?.source // without the lines that were asked for: `a.py:1-20`
+    const named = source?.type === "path" ? source.value : (input?.paths ?? input?.path)
+    const files = [named].flat().filter((path: any) => path && !String(path).includes("://"))
     // A tool that is not offered as such, as those of MCP servers, is called by writing its arguments to its address.
     // That write ends with the same id, after the tool that it called; without it only when there is no such tool.
     const device = toolName === "write" ? /^xd:\/\/([^/?#]+)/.exec(String(input?.path ?? ""))?.[1] : undefined
