@@ -44,7 +44,7 @@ WRITERS = {
     "store/swap.py Batch.keep": "a person's own text, under another name",
     "store/retired.py prepare": "a page's bytes, from Batch alone",
     "store/retired.py put_under": "no bytes",
-    "store/gitindex.py IndexLock.take": "git's index as it is, copied; a lock with the boot's id",
+    "store/gitindex.py IndexLock._make": "a lock with the boot's id",
     "store/gitindex.py IndexLock.put_in_place": "the index that git made",
     "store/inbox.py Inbox.file": "Observation",
     "store/inbox.py Inbox.pack": "observations that were read from done/",

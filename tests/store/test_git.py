@@ -577,18 +577,23 @@ def test_a_lock_of_ours_whose_owner_died_is_in_nobodys_way(vault: Path) -> None:
     assert isinstance(repo_of(vault, patience=0).commit(["page.md"], MESSAGE), Failed)
 
 
+_DIES_BEFORE_PLACING = """
+import os, sys
+from pathlib import Path
+from vaultd.core.sanitize import redact
+from vaultd.store import gitindex
+from vaultd.store.git import Repo
+gitindex.IndexLock.put_in_place = lambda self: os._exit(9)
+Repo(Path(sys.argv[1]), dict(os.environ)).commit(["page.md"], redact("m"))
+"""
+
+
 def test_a_lock_that_a_person_removed_after_a_crash_leaves_no_index_behind_the_commit(vault: Path) -> None:
     write(vault / "page.md", "page\n")
     assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
     write(vault / "page.md", "another\n")
-    script = (
-        "import os, sys\nfrom pathlib import Path\nfrom vaultd.core.sanitize import redact\n"
-        "from vaultd.store import gitindex\nfrom vaultd.store.git import Repo\n"
-        "gitindex.IndexLock.put_in_place = lambda self: os._exit(9)\n"
-        "Repo(Path(sys.argv[1]), dict(os.environ)).commit(['page.md'], redact('m'))\n"
-    )
     env = environment(vault.parent / "home") | {"PYTHONPATH": str(Path.cwd())}
-    assert subprocess.run([sys.executable, "-c", script, str(vault)], env=env).returncode == 9
+    assert subprocess.run([sys.executable, "-c", _DIES_BEFORE_PLACING, str(vault)], env=env).returncode == 9
     (vault / ".git/index.lock").unlink()  # as git tells people to
     assert git(vault, "diff", "--cached", "--name-only") != ""
     repo_of(vault).clear_locks()
@@ -801,6 +806,63 @@ def test_an_index_that_lags_behind_our_own_commit_is_brought_up(vault: Path) -> 
     git(vault, "commit", "-q", "-m", "own")
     assert committed(vault) == ["staged.md"]
     assert clean(vault)
+
+
+_DIES_CATCHING_UP = """
+import os, sys
+from pathlib import Path
+from vaultd.core.sanitize import redact
+from vaultd.store import git, gitindex
+real, left = git.run, int(sys.argv[2])
+def run(args, *rest, **more):
+    global left
+    left -= 1
+    return real(args, *rest, **more) if left >= 0 else os._exit(9)
+git.run = run
+git.Repo(Path(sys.argv[1]), dict(os.environ)).clear_locks()
+"""
+
+
+def test_a_death_while_the_index_is_brought_up_is_made_good_by_the_next(vault: Path) -> None:
+    write(vault / "page.md", "page\n")
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+    write(vault / "page.md", "another\n")
+    env = environment(vault.parent / "home") | {"PYTHONPATH": str(Path.cwd())}
+    dies = [sys.executable, "-c", _DIES_BEFORE_PLACING, str(vault)]
+    assert subprocess.run(dies, env=env).returncode == 9
+    codes = []
+    for calls in range(20):
+        dies = [sys.executable, "-c", _DIES_CATCHING_UP, str(vault), str(calls)]
+        codes.append(subprocess.run(dies, env=env).returncode)
+        if codes[-1] == 0:
+            break
+        assert git(vault, "diff", "--cached", "--name-only") != ""
+    assert len(codes) > 5
+    assert set(codes[:-1]) == {9}
+    assert codes[-1] == 0
+    assert git(vault, "status", "--porcelain") == ""
+    assert list((vault / ".git").glob("*.lock")) + list((vault / ".git").glob("vaultd-index*")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("rm -f page.md", ""),
+        ("mv page.md moved.md", "?? moved.md"),
+        ("test -e done || { echo more >> page.md; : > done; }", "?? done"),
+    ],
+)
+def test_a_page_that_moves_under_gits_hands_is_not_taken_for_staged(vault: Path, command: str, shown: str) -> None:
+    """git reads the paths of a partial commit twice, for its index and for the commit."""
+    git(vault, "config", "filter.busy.clean", f"cat; {command}")
+    write(vault / ".git/info/attributes", "page.md filter=busy\n")
+    write(vault / "page.md", "page\n")
+    write(vault / "other.md", "other\n")
+    assert isinstance(repo_of(vault).commit(["page.md", "other.md"], MESSAGE), Committed)
+    git(vault, "config", "filter.busy.clean", "cat")
+    assert git(vault, "diff", "--cached", "--name-only") == ""
+    assert isinstance(repo_of(vault).commit(["page.md", "other.md"], MESSAGE), Committed | Nothing)
+    assert git(vault, "status", "--porcelain").strip() == shown
 
 
 def test_a_background_process_of_a_filter_holds_nothing_up(vault: Path, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ merge or the like, and no git process outlives its time.
 
 A new path has to be known to git before `--only` takes it, so a commit has two steps, `add -N` and `commit`. Both are
 made in a copy of the index while we hold the lock on the index itself (gitindex.py): what fails or is killed leaves the
-index as it was. A commit that was made and whose copy was not put in place any more leaves index entries that lag
-behind it: they are set to HEAD, at once, or with the removal of the lock that a dead process of ours left.
+index as it was. Index entries can differ from the commit nevertheless: when its copy was not put in place any more, or
+when a page came, went or changed under git, which reads the paths of `--only` twice. Such entries are set to HEAD, at
+once, or by whoever takes the lock next.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vaultd.errors import RefusedError
 from vaultd.store import gitdir, gitlocks
-from vaultd.store.gitanswers import Ran, Status, locked_path, passing, says_nothing, standstill, words
+from vaultd.store.gitanswers import Ran, locked_path, passing, says_nothing, standstill, words
 from vaultd.store.gitindex import IndexLock
 from vaultd.store.gittree import COMMITTING, WorkTree, joined
 
@@ -130,29 +132,19 @@ class Committer:
             return Failed("the vault is not a git repository")
         if gitlocks.committing(self._tree.root):
             return _Passing(COMMITTING)
-        killed: list[str] = []
         lock = IndexLock(place.own)
         try:
             self._clear_locks(place)
-            return self._looked(lock, place, wanted, message, killed)
+            return self._looked(lock, place, wanted, message)
         except OSError as error:
             return Failed(f"git's index cannot be locked: {error.strerror or error}")
         finally:
             lock.release()
-            if killed:
-                # The git that held them is dead, and the lock on the index was not its own.
-                left = [lock for lock in self._tree.locks(place) if lock.name != "index.lock"]
-                left += gitlocks.litter(place.own)
-                gitlocks.clear_stale(left, self._tree.root, self._now(), older_than_s=0)
-                self._withdraw(killed)
 
     def _looked(
-        self, lock: IndexLock, place: gitdir.GitDir, wanted: Sequence[str], message: Clean, killed: list[str]
+        self, lock: IndexLock, place: gitdir.GitDir, wanted: Sequence[str], message: Clean
     ) -> Outcome | _Passing:
-        """One try: what is to be done is found out before the lock is taken, since nobody's git waits for it.
-
-        `killed` gets the paths of a commit whose entries may lag behind it in the index.
-        """
+        """One try: what is to be done is found out before the lock is taken, since nobody's git waits for it."""
         before = lock.stamp
         plan = self._plan(place, wanted)
         if not isinstance(plan, _Plan):
@@ -162,6 +154,9 @@ class Committer:
             if time.monotonic() > until:
                 return _Passing("another git holds index.lock")
             time.sleep(0.01)
+        if lock.unsettled:
+            self._catch_up(lock)
+            return _Passing("the index lagged behind a commit")
         if lock.stamp != before or gitdir.obstacle(place.own):
             plan = self._plan(place, wanted)
             if not isinstance(plan, _Plan):
@@ -170,7 +165,7 @@ class Committer:
             added = self._tree.with_paths(lock.copy, plan.new, "add", "-N")
             if not added.ok:
                 return _failure(added, "git add")
-        outcome = self._record(lock, plan.paths, message, killed)
+        outcome = self._record(lock, place, plan.paths, message)
         if isinstance(outcome, Committed | Nothing):
             return replace(outcome, staged=plan.staged, ignored=plan.ignored)
         return outcome
@@ -192,39 +187,36 @@ class Committer:
         paths = tuple(change.path for change in todo)
         return _Plan(paths, tuple(change.path for change in todo if not change.known), staged, ignored)
 
-    def _record(self, lock: IndexLock, paths: Sequence[str], message: Clean, killed: list[str]) -> Outcome | _Passing:
+    def _record(
+        self, lock: IndexLock, place: gitdir.GitDir, paths: Sequence[str], message: Clean
+    ) -> Outcome | _Passing:
         """The commit itself."""
         flags = ("-q", "--no-verify", "--no-status", "--no-gpg-sign", "--cleanup=whitespace")
         ran = self._tree.with_paths(lock.copy, paths, "commit", "--only", *flags, "-m", message)
+        lock.unsettled = ran.ok or ran.late or ran.code < 0
         if ran.ok:
-            try:
-                placed = lock.put_in_place()
-            except OSError:
-                placed = False
-            if not placed:
-                killed.extend(paths)
-            return Committed(self._tree.head() or "", tuple(paths))
-        if ran.late or ran.code < 0:
-            killed.extend(paths)
-        return Nothing() if says_nothing(ran) else _failure(ran, "git commit")
+            outcome: Outcome | _Passing = Committed(self._tree.head() or "", tuple(paths))
+            if self._tree.level(lock.copy, paths):
+                with contextlib.suppress(OSError):
+                    lock.put_in_place()
+        else:
+            outcome = Nothing() if says_nothing(ran) else _failure(ran, "git commit")
+        if lock.unsettled:
+            # The git that held them is dead, and the lock on the index is not its own.
+            left = [lock for lock in self._tree.locks(place) if lock.name != "index.lock"]
+            gitlocks.clear_stale(left + gitlocks.litter(place.own), self._tree.root, self._now(), older_than_s=0)
+            self._settle(lock, paths)
+        return outcome
 
-    def _withdraw(self, paths: Iterable[str]) -> None:
-        """Set the index entries of paths that the person has not staged to what HEAD has; tried a few times.
-
-        Only the index is written: no file of the work tree is looked at, so that no filter runs.
-        """
-        names = sorted(paths)
-        for pause in (0.0, 0.1, 0.3, 1.0) if names else ():
+    def _settle(self, lock: IndexLock, paths: Sequence[str]) -> None:
+        """Set entries of the index to what HEAD has; what cannot be done now is left to the next who takes the lock."""
+        for pause in (0.0, 0.1, 0.3, 1.0):
             time.sleep(pause)
-            entries = self._tree.entries(names)
-            gone = [name for name in names if name not in entries]
-            lines = b"".join(entries[name] + b"\0" for name in names if name in entries)
-            runs = [
-                self._tree.git("update-index", "--force-remove", "-z", "--stdin", stdin=joined(gone), locks=True),
-                self._tree.git("update-index", "-z", "--index-info", stdin=lines, locks=True),
-            ]
-            if not any(passing(ran) for ran in runs):
-                return
+            with contextlib.suppress(OSError):
+                if lock.take():
+                    if self._tree.level(lock.copy, paths):
+                        lock.put_in_place()
+                    return
 
     def _clear_locks(self, place: gitdir.GitDir) -> None:
         """Remove locks of a git that died, and bring the index up to a commit of ours that it may have died in."""
@@ -232,26 +224,33 @@ class Committer:
         gitlocks.clear_stale(gitlocks.litter(place.own), self._tree.root, self._now())
         if not gitlocks.clear_stale(self._tree.locks(place), self._tree.root, self._now()) and not lock.orphaned:
             return
-        if not lock.take():
-            return
-        lock.release()  # what was left of a copy goes with it
-        commit = self._tree.git("cat-file", "commit", "HEAD")
-        if f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]:
-            self._withdraw(self._lagging(commit.out))
+        try:
+            if lock.take():
+                self._catch_up(lock)
+        finally:
+            lock.release()
 
-    def _lagging(self, commit: bytes) -> set[str]:
-        """Paths of the last commit whose index entries are still those of the commit before."""
+    def _catch_up(self, lock: IndexLock) -> None:
+        """Bring the index up to the last commit, if that is one of ours that a dead owner of the lock may have made."""
+        lock.unsettled = True
+        commit = self._tree.git("cat-file", "commit", "HEAD")
+        if commit.late or commit.code < 0:
+            return
+        ours = f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]
+        lagging = self._lagging(commit.out) if ours else set()
+        if lagging is not None and self._tree.level(lock.copy, sorted(lagging)):
+            lock.put_in_place()
+
+    def _lagging(self, commit: bytes) -> set[str] | None:
+        """Paths of the last commit whose index entries are still those of the commit before; None: git did not say."""
         parents = [line[7:].decode() for line in commit.split(b"\n") if line.startswith(b"parent ")]
         before = parents[0] if parents else self._tree.git("hash-object", "-t", "tree", "--stdin").out.decode().strip()
-        touched = self._names("diff-tree", "-r", "--no-commit-id", "--root", "HEAD")
-        differing = self._names("diff-index", "--cached", "--ita-invisible-in-index", before)
+        touched = self._tree.names("diff-tree", "-r", "--no-commit-id", "--root", "HEAD")
+        differing = self._tree.names("diff-index", "--cached", "--ita-invisible-in-index", before)
         status = self._tree.status()
-        staged = {change.path for change in status.changes if change.staged} if isinstance(status, Status) else set()
-        return (touched & staged) - differing
-
-    def _names(self, *args: str) -> set[str]:
-        ran = self._tree.git(args[0], "-z", "--name-only", "--no-renames", *args[1:])
-        return {os.fsdecode(name) for name in ran.out.split(b"\0") if name}
+        if touched is None or differing is None or isinstance(status, Ran):
+            return None
+        return (touched & {change.path for change in status.changes if change.staged}) - differing
 
     def _ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of the paths that exist, that git does not know and is told to ignore."""

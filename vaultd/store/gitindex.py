@@ -8,13 +8,15 @@ copy of the index, and put the copy in place afterwards.
 |---|---|---|
 | the lock is made | a lock that nobody holds | removed by the next commit or tidying, see gitlocks.py |
 | the copy is made, or changed | the same, and a copy | the same |
-| **the commit** (in the copy) | HEAD ahead of the index | brought up together with the lock's removal |
+| **the commit** (in the copy) | HEAD ahead of the index | who takes the lock next finds the copy and brings it up |
 | the copy is in place | a lock that nobody holds | removed |
+
+A copy that lies there says that the index may lag behind a commit. It goes only when the index is in order, so that
+bringing it up can itself be killed, or fail, at any time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -67,6 +69,8 @@ class IndexLock:
         self._lock = Path(own, "index.lock")
         self._open: int | None = None
         self.copy = Path(own, _COPY)
+        self.unsettled = False
+        """Whether the index may lag behind a commit: an owner died, or git did. Then the copy outlives the lock."""
 
     @property
     def stamp(self) -> tuple[int, int, int]:
@@ -83,17 +87,34 @@ class IndexLock:
         return not os.path.lexists(self._lock) and os.path.lexists(self.copy)
 
     def take(self) -> bool:
-        """Take the lock and copy the index; False when somebody else has it. OSError when it cannot be made."""
+        """Take the lock, if it is not ours still, and copy the index; False when somebody else has it.
+
+        OSError when it cannot be made.
+        """
+        if not self._held and not self._make():
+            return False
+        try:
+            self.unsettled = self.unsettled or os.path.lexists(self.copy)
+            fs.remove(self._lock_of_copy)
+            try:
+                # With its time: git compares bytes, too, of files that are no older than their index.
+                shutil.copy2(self._index, self.copy)
+            except FileNotFoundError:  # before the first commit there is none
+                fs.remove(self.copy)
+        except BaseException:
+            self.release()
+            raise
+        return True
+
+    def _make(self) -> bool:
+        """Make the lock's file."""
+        self.release()
         try:
             self._open = os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
             return False
         try:
             os.write(self._open, _mark())
-            self._remove_copy()
-            with contextlib.suppress(FileNotFoundError):  # before the first commit there is none
-                # With its time: git compares bytes, too, of files that are no older than their index.
-                shutil.copy2(self._index, self.copy)
         except BaseException:
             self.release()
             raise
@@ -104,15 +125,18 @@ class IndexLock:
         if not self._held:
             return False
         fs.replace(self.copy, self._index)
+        self.unsettled = False
         return True
 
     def release(self) -> None:
-        """Let go; what is left of the copy goes, too."""
+        """Let go; what is left of the copy goes, too, unless it has to say that the index is not in order."""
         if self._open is None:
             return
         try:
             if self._held:
-                self._remove_copy()
+                if not self.unsettled:
+                    fs.remove(self._lock_of_copy)
+                    fs.remove(self.copy)
                 fs.remove(self._lock)
         finally:
             os.close(self._open)
@@ -126,6 +150,6 @@ class IndexLock:
         except FileNotFoundError:
             return False
 
-    def _remove_copy(self) -> None:
-        for path in (self.copy, self.copy.with_name(f"{_COPY}.lock")):
-            fs.remove(path)
+    @property
+    def _lock_of_copy(self) -> Path:
+        return self.copy.with_name(f"{_COPY}.lock")

@@ -47,10 +47,9 @@ class WorkTree:
 
     def status(self, paths: Sequence[str] = (), untracked: bool = True) -> Status | Ran:
         """The status of these paths or of the whole tree; the run itself when it failed."""
-        which = paths if sum(len(path) + 1 for path in paths) < _ARGUMENTS else ()
         kind = "all" if untracked else "no"
         flags = ("--porcelain=v2", "--branch", "-z", "--no-renames", "--no-ahead-behind", f"--untracked-files={kind}")
-        ran = self.git(_LITERAL, "status", *flags, "--", *which, patience=1 + len(paths) / 1000)
+        ran = self.git(_LITERAL, "status", *flags, "--", *_few(paths), patience=1 + len(paths) / 1000)
         return parse_status(ran.out) if ran.ok else ran
 
     def head(self) -> str | None:
@@ -58,12 +57,32 @@ class WorkTree:
         ran = self.git("rev-parse", "-q", "--verify", "HEAD^{commit}")
         return ran.out.decode("ascii").strip() if ran.ok else None
 
-    def entries(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """Those of the paths that the last commit has: path to its line as `git update-index --index-info` reads it."""
-        which = paths if sum(len(path) + 1 for path in paths) < _ARGUMENTS else ()
-        ran = self.git(_LITERAL, "ls-tree", "-r", "-z", "HEAD", "--", *which)
+    def names(self, *args: str, index: Path | None = None, paths: Sequence[str] = ()) -> set[str] | None:
+        """The paths that a diff of git's (its name and arguments) tells of; None when it failed."""
+        which = ("--", *_few(paths)) if paths else ()
+        ran = self.git(_LITERAL, args[0], "-z", "--name-only", "--no-renames", *args[1:], *which, index=index)
+        return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.ok else None
+
+    def level(self, index: Path, paths: Sequence[str]) -> bool:
+        """Set the entries of these paths in an index to what the last commit has; whether they are.
+
+        Only the index is written: no file of the work tree is looked at, so that no filter runs.
+        """
+        differing = self.names("diff-index", "--cached", "HEAD", index=index, paths=paths) if paths else set()
+        if differing is None:
+            return False
+        names = [path for path in paths if path in differing]
+        if not names:
+            return True
+        ran = self.git(_LITERAL, "ls-tree", "-r", "-z", "HEAD", "--", *_few(names))
         lines = {os.fsdecode(line.partition(b"\t")[2]): line for line in ran.out.split(b"\0") if line}
-        return {path: lines[path] for path in paths if path in lines}
+        gone = joined(name for name in names if name not in lines)
+        there = b"".join(lines[name] + b"\0" for name in names if name in lines)
+        return (
+            ran.ok
+            and self.git("update-index", "--force-remove", "-z", "--stdin", stdin=gone, locks=True, index=index).ok
+            and self.git("update-index", "-z", "--index-info", stdin=there, locks=True, index=index).ok
+        )
 
     def blocked(self, place: gitdir.GitDir, status: Status) -> str | None:
         """What the person is in the middle of."""
@@ -102,3 +121,8 @@ class WorkTree:
 def joined(paths: Iterable[str]) -> bytes:
     """Paths as git reads them from its standard input."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _few(paths: Sequence[str]) -> Sequence[str]:
+    """The paths, if they can be given as arguments; else none, which stands for all there are."""
+    return paths if sum(len(path) + 1 for path in paths) < _ARGUMENTS else ()
