@@ -61,7 +61,7 @@ from tests.fake_wire import (
 DEFAULT_TURNS: list[Json] = [{"text": "Hello from the fake model."}]
 SHELL_TOOLS = (
     *("Bash", "bash", "exec_command", "shell_command", "shell", "local_shell"),
-    *("run_shell_command", "run_commands"),
+    *("run_shell_command", "run_commands", "exec"),
 )
 WRITE_TOOLS = ("Write",)
 

@@ -35,7 +35,7 @@ EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.id)
 # One of each kind of file and entry every day, all of them in CI.
 KINDS = {
     *("claude-code", "codex", "gemini-cli", "kimi-code", "copilot-cli", "cline", "hermes", "zed"),
-    *("kiro-cli", "kiro-cli-v3", "zcode"),
+    *("kiro-cli", "kiro-cli-v3", "openclaw", "zcode"),
 }
 OF_EACH_KIND = pytest.mark.parametrize(
     "agent",

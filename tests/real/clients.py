@@ -148,6 +148,8 @@ class Room:
     def prepare(self, program: Program, binary: Path) -> None:
         """Write a program's configuration, and run what it wants to be run once."""
         written(program.files, self.home, self.model.url)
+        for link, target in program.links.items():
+            (self.home / link).symlink_to(self.home / target)
         self.extra |= {name: value.replace("{url}", self.model.url) for name, value in program.environ.items()}
         if program.setup:
             self.run([binary, *(word.replace("{url}", self.model.url) for word in program.setup)])

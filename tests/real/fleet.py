@@ -77,7 +77,8 @@ def opened(agent: str) -> Iterator[Room]:
                 binary = PROGRAMS[agent].find(Path(os.environ[FOLDER]))
                 assert binary is not None, here(agent)
                 room.prepare(PROGRAMS[agent], binary)
-                room.extra["PATH"] = f"{_shim(room, binary)}:{os.environ['PATH']}"
+                runtime = f"{os.environ[FOLDER]}/{PROGRAMS[agent].runtime}:" if PROGRAMS[agent].runtime else ""
+                room.extra["PATH"] = f"{_shim(room, binary)}:{runtime}{os.environ['PATH']}"
             room.vaultd("connect", "--yes")
             yield room
         finally:

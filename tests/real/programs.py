@@ -26,7 +26,8 @@ class Program:
     `binary` is a pattern below the folder of CLIs, `files` what it finds in its home (`{url}`: the fake model),
     `environ` what in its environment, `setup` a command that is run once, `command` the words before the prompt and
     `after` those behind it. `edit` gives the calls that change a file, `ask` those by which its model uses a tool of
-    the memory, where it is not offered that tool as such.
+    the memory, where it is not offered that tool as such. `links` are links in its home and what they lead to there,
+    `runtime` is a folder below that of the CLIs with what runs it.
     """
 
     id: str
@@ -38,6 +39,8 @@ class Program:
     environ: Mapping[str, str] = field(default_factory=dict)
     setup: Sequence[str] = ()
     ask: Ask | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
+    runtime: str = ""
 
     def find(self, folder: Path) -> Path | None:
         """The executable, if it is installed."""
@@ -45,6 +48,7 @@ class Program:
 
 
 OLD, NEW = "return sum(prices)", "return float(sum(prices))"
+WHOLE = f"def total(prices):\n    {NEW}\n"
 
 
 def _edits(tool: str, path: str, old: str, new: str, **more: str) -> Edit:
@@ -61,6 +65,10 @@ def _searched(tool: str, arguments: Json) -> list[Json]:
         {"tool": "tool_search", "input": {"query": f"select:{name}"}},
         {"tool": "tool_call", "input": {"name": name, "arguments": arguments}},
     ]
+
+
+def _called(tool: str, arguments: Json) -> list[Json]:
+    return [{"tool": "tool_call", "input": {"id": f"vaultd__{tool}", "args": arguments}}]
 
 
 def _device(tool: str, arguments: Json) -> list[Json]:
@@ -161,10 +169,7 @@ PROGRAMS: Mapping[str, Program] = {
             "oh-my-pi",
             "omp/node_modules/.bin/omp",
             ("--model", "fake/fake-model", "--auto-approve", "--no-title", "-p"),
-            lambda file: [
-                {"tool": "read", "input": {"path": file}},
-                {"tool": "write", "input": {"path": file, "content": f"def total(prices):\n    {NEW}\n"}},
-            ],
+            _read_first("read", lambda file: [{"tool": "write", "input": {"path": file, "content": WHOLE}}], "path"),
             files={
                 ".omp/agent/models.yml": """\
 providers:
@@ -180,6 +185,33 @@ providers:
 """
             },
             ask=_device,
+            runtime="bun/node_modules/.bin",
+        ),
+        Program(
+            "openclaw",
+            "openclaw/node_modules/.bin/openclaw",
+            ("agent", "--local", "--agent", "main", "-m"),
+            _read_first("read", lambda file: [{"tool": "write", "input": {"path": file, "content": WHOLE}}], "path"),
+            files={
+                ".openclaw/openclaw.json": {
+                    "models": {
+                        "providers": {
+                            "fake": {
+                                "baseUrl": "{url}/v1",
+                                "api": "openai-completions",
+                                "apiKey": "k",
+                                "models": [
+                                    {"id": "fake-model", "name": "Fake", "contextWindow": 200000, "maxTokens": 8000}
+                                ],
+                            }
+                        }
+                    },
+                    "agents": {"defaults": {"model": {"primary": "fake/fake-model"}, "skipBootstrap": True}},
+                }
+            },
+            ask=_called,
+            links={".openclaw/workspace": "code/shop"},
+            runtime="node24/node_modules/.bin",
         ),
         Program(
             "qwen-code",

@@ -1,7 +1,7 @@
 """The extensions that are code, run by Node with a stand-in for their agent: what they file, that they never throw, and
 that a hook which hangs holds nobody up for long.
 
-What OpenCode and Pi do with them is seen in `test_fleet.py`.
+What the agents themselves do with them is seen in `test_fleet.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOOK = """#!/bin/sh
 printf '%s %s ' "$1" "$2" >>"{log}"
 cat >>"{log}"
 echo >>"{log}"
-[ "$2" != before_agent_start ] || printf given
+case $2 in before_agent_start | before_prompt_build) printf given ;; esac
 """
 DRIVER = """
 import extension from "{file}"
@@ -33,6 +33,32 @@ extension({{ on: (name, handler) => handlers.set(name, handler), logger: {{}} }}
 const ctx = {{ cwd: "{cwd}", sessionManager: {{ getSessionId: () => "s-1", getSessionFile: () => "/t/s-1.jsonl" }} }}
 const fire = async (name, event, where = ctx) => await handlers.get(name)?.(event, where)
 {script}
+"""
+GATEWAY = """
+import plugin from "{file}"
+import again from "{file}?again"
+const handlers = new Map()
+const later = new Map()
+plugin.register({{ on: (name, handler) => handlers.set(name, handler) }})
+again.register({{ on: (name, handler) => later.set(name, handler) }})
+const ctx = {{ sessionId: "s-1", sessionKey: "agent:main:main", workspaceDir: "{cwd}", runId: "0123456789ab" }}
+const fire = async (name, event, where = ctx) => await handlers.get(name)?.(event, where)
+{script}
+"""
+TURNS = """
+const first = await fire("before_prompt_build", {{ prompt: "Mend it", messages: [] }})
+if (first?.prependContext !== "given") throw new Error("not given")
+const text = (said) => ({{ content: [{{ type: "text", text: said }}] }})
+const call = {{ toolName: "exec", toolCallId: "c1", params: {{ command: "make" }}, error: "exit 2" }}
+await fire("after_tool_call", {{ ...call, result: {{ ...text("boom"), details: {{ exitCode: 2 }} }} }})
+await fire("agent_end", {{ messages: [{{ role: "assistant", ...text("Done.") }}] }})
+const history = [{{ role: "user", __openclaw: {{ runId: "0123456789ab" }} }}]
+const wakes = {{ ...ctx, runId: "later", trigger: "heartbeat" }}
+const second = await fire("before_prompt_build", {{ prompt: "Are you there?", messages: history }}, wakes)
+if (second?.prependContext !== "given") throw new Error("given once only")
+await fire("agent_end", {{ messages: [{{ role: "assistant", ...text("Nothing to do.") }}] }}, wakes)
+await later.get("session_end")({{ reason: "new" }}, {{ sessionId: "s-1", sessionKey: "agent:main:main" }})
+await fire("before_prompt_build", {{ prompt: "Go on", messages: [] }}, {{ ...ctx, runId: "ba9876543210" }})
 """
 SESSION = """
 await fire("session_start", {{ reason: "startup" }})
@@ -67,9 +93,11 @@ def run(agent: str, folder: Path, script: str, hook: str) -> tuple[float, list[t
     program.chmod(0o755)
     log.touch()
     file = folder / "vaultd.ts"
-    file.write_text(own_text(load_agents()[agent], program, ""))
+    file.write_text(own_text(load_agents()[agent], f"{agent}.ts", program))
     driver = folder / "driver.mts"
-    driver.write_text(DRIVER.format(file=file, cwd=folder, script=script.format()))
+    driver.write_text(
+        (GATEWAY if agent == "openclaw" else DRIVER).format(file=file, cwd=folder, script=script.format())
+    )
     begun = time.monotonic()
     command = [node(), "--experimental-strip-types", "--no-warnings", str(driver)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -87,6 +115,74 @@ def test_a_session_is_filed_in_order(agent: str, tmp_path: Path) -> None:
     assert {payload["session"] for _, payload in rows} == {"s-1"}
     told = dict(rows)
     assert told["before_agent_start"]["prompt"] == "Mend it" and told[end]["text"] == "Done."
+
+
+def test_conversations_of_a_gateway_are_told_apart(tmp_path: Path) -> None:
+    _, rows = run("openclaw", tmp_path, TURNS, HOOK)
+    assert [(name, payload["session"]) for name, payload in rows] == [
+        ("before_prompt_build", "s-1.01234567"),
+        ("after_tool_call", "s-1.01234567"),
+        ("agent_end", "s-1.01234567"),
+        ("session_end", "s-1.01234567"),
+        ("before_prompt_build", "s-1.ba987654"),
+    ]
+    assert rows[2][1]["text"] == "Done." and rows[3][1]["reason"] == "new"
+    assert rows[1][1]["call"] == {
+        **{"tool": "exec", "callID": "c1", "args": {"command": "make"}, "files": []},
+        **{"exit": 2, "failed": True, "output": "boom"},
+    }
+
+
+def test_a_call_through_another_is_told_once_and_a_background_commands_end_as_its_own(tmp_path: Path) -> None:
+    script = """
+await fire("before_prompt_build", {{ prompt: "Mend it", messages: [] }})
+const called = (toolName, toolCallId, params, details, more) =>
+  fire("after_tool_call", {{ toolName, toolCallId, params, result: {{ content: [], details }}, ...more }})
+await called("vaultd__memory_query", "tool_search_code:c1:vaultd__memory_query:1", {{ query: "x" }})
+await called("tool_call", "c1", {{ id: "vaultd__memory_query" }})
+await called("tool_call", "c2", {{ id: "none" }}, {{ error: "Unknown tool id: none.\\nsecret" }}, {{ error: "error" }})
+await called("exec", "c3", {{ command: "make" }}, {{ status: "running", sessionId: "sea" }})
+await called("process", "c4", {{ action: "poll", sessionId: "sea" }}, {{ status: "running" }})
+await called("process", "c5", {{ action: "poll", sessionId: "sea" }}, {{ exitCode: 3 }})
+await called("process", "c6", {{ action: "log", sessionId: "sea" }}, {{ exitCode: 3 }})
+await called("apply_patch", "c7", {{ input: "*** Update File: a.py\\n*** Add File: b.md\\n" }})
+await fire("after_tool_call", {{ toolName: "exec", toolCallId: "c8" }}, {{ ...ctx, sessionKey: "agent:main:unknown" }})
+"""
+    _, rows = run("openclaw", tmp_path, script, HOOK)
+    calls = [payload["call"] for _, payload in rows[1:]]
+    assert [(call["tool"], call["callID"][-2:], call["files"]) for call in calls if isinstance(call, dict)] == [
+        ("vaultd__memory_query", ":1", []),
+        ("tool_call", "c2", []),
+        ("exec", "c3", []),
+        ("process", "c4", []),
+        ("exec", "c3", []),
+        ("process", "c6", []),
+        ("apply_patch", "c7", ["a.py", "b.md"]),
+    ]
+    told = [call for call in calls if isinstance(call, dict)]
+    assert told[1]["output"] == "Unknown tool id: none." and told[2]["running"] is True
+    assert (told[4]["exit"], told[4]["args"]) == (3, {"command": "make"})
+
+
+def test_what_a_subagent_of_openclaw_does_belongs_to_its_parent(tmp_path: Path) -> None:
+    script = """
+await fire("before_prompt_build", {{ prompt: "Mend it", messages: [] }})
+const child = {{ sessionId: "s-2", sessionKey: "agent:main:subagent:x", workspaceDir: "/elsewhere", runId: "r2" }}
+await fire("subagent_spawned", {{ childSessionKey: child.sessionKey }}, {{ requesterSessionKey: ctx.sessionKey }})
+const told = await fire("before_prompt_build", {{ prompt: "Look around", messages: [] }}, child)
+if (told) throw new Error("a subagent was given something")
+await fire("after_tool_call", {{ toolName: "ls", toolCallId: "c1", params: {{}} }}, child)
+await fire("agent_end", {{ messages: [{{ role: "assistant", content: "Seen." }}] }}, child)
+await fire("session_end", {{}}, child)
+await fire("subagent_ended", {{ targetKind: "subagent", targetSessionKey: child.sessionKey }})
+await fire("after_tool_call", {{ toolName: "ls", toolCallId: "c2", params: {{}} }}, child)
+"""
+    _, rows = run("openclaw", tmp_path, script, HOOK)
+    assert [(name, payload["session"], payload.get("subagent")) for name, payload in rows] == [
+        ("before_prompt_build", "s-1.01234567", None),
+        ("after_tool_call", "s-1.01234567", "s-2"),
+        ("subagent_end", "s-1.01234567", "s-2"),
+    ]
 
 
 def test_a_tool_that_is_called_by_a_write_to_its_address_is_no_edit_of_a_file(tmp_path: Path) -> None:
@@ -136,20 +232,24 @@ await fire("session_shutdown", {{}}, main)
     ]
 
 
-@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi", "openclaw"])
 def test_nothing_that_an_agent_says_makes_it_throw(agent: str, tmp_path: Path) -> None:
     run(agent, tmp_path, JUNK, HOOK)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi", "openclaw"])
 def test_a_hook_that_hangs_holds_up_neither_prompt_nor_end_for_long(agent: str, tmp_path: Path) -> None:
-    script = SESSION.replace('if (told?.message?.content !== "given") throw new Error("not given")', "")
-    seconds, _ = run(agent, tmp_path, script, "#!/bin/sh\nexec sleep 300\n")
+    seconds, _ = run(agent, tmp_path, _given_nothing(agent), "#!/bin/sh\nexec sleep 300\n")
     assert seconds < 30
 
 
-@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi", "openclaw"])
 def test_a_hook_that_is_not_there_is_no_fault(agent: str, tmp_path: Path) -> None:
-    script = SESSION.replace('if (told?.message?.content !== "given") throw new Error("not given")', "")
-    run(agent, tmp_path, script, "not a program")
+    run(agent, tmp_path, _given_nothing(agent), "not a program")
+
+
+def _given_nothing(agent: str) -> str:
+    """A session in which the hook says nothing."""
+    lines = (TURNS if agent == "openclaw" else SESSION).splitlines()
+    return "\n".join(line for line in lines if "throw new Error" not in line)

@@ -125,14 +125,36 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file of ours in the agent's folder: a path there, and a file of `plugins/` that it is made from."""
+
+    file: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What makes an agent use files of ours: `value` at `path` in its settings, whose last part is our own name.
+
+    `allow` leads to a list that, where there is one, must name it too.
+    """
+
+    file: str
+    path: tuple[str, ...]
+    value: Mapping[str, Any]
+    format: str = "json"
+    allow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HookFile:
     """Where an agent's hooks are configured, and what one looks like there.
 
     `file` lies in the agent's folder, or in `folder` (relative to the home folder). A `*` in it stands for every file
     of that kind that exists, `{event}` for one file per event. `path` leads to the list that an entry is put into,
     `{event}` in it stands for the event's name. `entry` is the entry itself, `constants` what must be in the file
-    besides. `template` names a file of `plugins/` that is written whole, instead of entries. `restart` says what makes
-    the agent read it again.
+    besides. `template` names a file of `plugins/` that is written whole, instead of entries; `beside` are more such
+    files, `setting` is what makes the agent use them. `restart` says what makes the agent read it again.
 
     In entries: `{command}` the shell command (also at the end of a longer one), `{hook}` the program and `{args}` its
     arguments, `{event}`, and `{timeout}` in the agent's unit.
@@ -146,6 +168,8 @@ class HookFile:
     constants: Mapping[str, Any] = field(default_factory=dict)
     timeout_unit: str = "s"
     template: str = ""
+    beside: tuple[OwnFile, ...] = ()
+    setting: Setting | None = None
     executable: bool = False
     restart: str = ""
     switches: tuple[Switch, ...] = ()

@@ -14,11 +14,9 @@ from vaultd.agents.model import Agent
 __all__ = ["is_own", "own_text", "replaced"]
 
 
-def own_text(agent: Agent, hook: Path, event: str) -> str:
-    """What a file says that is written instead of an entry; `event` is "" where one file is for all."""
-    if agent.hooks is None or not agent.hooks.template:
-        raise EditError(f"{agent.title} has no file of its own")
-    text = _shipped(agent.hooks.template).replace("@COMMON@\n", _shipped("common.ts"))
+def own_text(agent: Agent, template: str, hook: Path, event: str = "") -> str:
+    """What a file says that is made from a template; `event` is "" where one file is for all."""
+    text = _shipped(template).replace("@COMMON@\n", _shipped("common.ts"))
     for mark, value in (
         ("@HOOK_SH@", shlex.quote(str(hook))),
         ("@HOOK_JS@", json.dumps(str(hook))),

@@ -25,6 +25,8 @@ from vaultd.agents.model import (
     Instructions,
     McpFile,
     Noise,
+    OwnFile,
+    Setting,
     Switch,
     Told,
     ToolSpec,
@@ -126,6 +128,10 @@ def _event(name: str, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Ev
 def _hooks(table: Mapping[str, Any]) -> HookFile:
     values = _ready(HookFile, table)
     values["switches"] = tuple(Switch(**_ready(Switch, s)) for s in values.get("switches", ()))
+    values["beside"] = tuple(OwnFile(**_ready(OwnFile, own)) for own in values.get("beside", ()))
+    if "setting" in values:
+        values["setting"] = Setting(**_ready(Setting, values["setting"]))
+        _one_of("hooks.setting.format", values["setting"].format, FORMATS)
     hooks = HookFile(**values)
     _one_of("hooks.format", hooks.format, FORMATS)
     _one_of("hooks.timeout_unit", hooks.timeout_unit, UNITS.keys())
@@ -133,6 +139,8 @@ def _hooks(table: Mapping[str, Any]) -> HookFile:
         _one_of("hooks.switches.format", switch.format, FORMATS)
     if bool(hooks.template) == bool(hooks.path and hooks.entry):
         raise ValueError("hooks: either a template, or a path and an entry")
+    if (hooks.beside or hooks.setting) and not hooks.template:
+        raise ValueError("hooks: beside and setting go with a template")
     if "{event}" in hooks.path[:-1]:
         raise ValueError("hooks.path: {event} is its last part, or no part of it")
     return hooks

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vaultd.agents import Agent, blocktext, hookfile, mcpfile, ownfile
+from vaultd.agents import Agent, blocktext, hookfile, mcpfile, ownfile, setting
 from vaultd.agents.edits import EditError
+from vaultd.agents.model import HookFile
 from vaultd.config import Config, Places, vault_path
 from vaultd.engine.foreign import agent_path, read_foreign
 from vaultd.engine.routing import ROUTING, SKILL
@@ -32,7 +33,8 @@ class Part:
     `enter` gives the text with ours in it ("" stands for no file), `leave` the text without (None: the file goes; it is
     also given what the file held before ours was in, "" where that is not known), and `holds` whether ours is in. All
     raise EditError for a text that cannot be read or edited safely. `paste` is what a person can put in by hand, `word`
-    stands in every file that ours is in.
+    stands in every file that ours is in. `format` is the file's ("" for text). The file is ours as a `whole`, or it
+    `uses` such files, or has entries of ours among others.
     """
 
     agent: Agent
@@ -43,7 +45,9 @@ class Part:
     holds: Callable[[str], bool]
     paste: Callable[[], str]
     word: str
+    format: str = ""
     whole: bool = False
+    uses: bool = False
     executable: bool = False
 
     @property
@@ -74,7 +78,7 @@ def hook_parts(agent: Agent, places: Places, environ: Mapping[str, str]) -> list
         return []
     whole = agent_path(agent, places, environ, hooks.file, hooks.folder)
     if hooks.template:
-        return [_own(agent, places, path, event) for path, event in _one_per_event(agent, whole)]
+        return [*_plugin(agent, hooks, places, environ, whole)]
     paths = sorted(whole.parent.glob(whole.name)) if "*" in whole.name else [whole]
     entries = Part(
         agent,
@@ -85,6 +89,7 @@ def hook_parts(agent: Agent, places: Places, environ: Mapping[str, str]) -> list
         holds=lambda text: bool(hookfile.entries(agent, text)),
         paste=partial(hookfile.snippet, agent, places.hook),
         word=hookfile.HOOK_NAME,
+        format=hooks.format,
     )
     return [replace(entries, path=path) for path in paths]
 
@@ -111,8 +116,30 @@ def _one_per_event(agent: Agent, path: Path) -> Iterator[tuple[Path, str]]:
         yield path.with_name(path.name.replace("{event}", spec.name)), spec.name
 
 
-def _own(agent: Agent, places: Places, path: Path, event: str) -> Part:
-    wanted = partial(ownfile.own_text, agent, places.hook, event)
+def _plugin(agent: Agent, hooks: HookFile, places: Places, environ: Mapping[str, str], whole: Path) -> Iterator[Part]:
+    """The files that are wholly ours, then what makes the agent use them."""
+    for path, event in _one_per_event(agent, whole):
+        yield _own(agent, places, path, partial(ownfile.own_text, agent, hooks.template, places.hook, event))
+    for own in hooks.beside:
+        path = agent_path(agent, places, environ, own.file, hooks.folder)
+        yield _own(agent, places, path, partial(ownfile.own_text, agent, own.template, places.hook))
+    if hooks.setting is not None:
+        told = hooks.setting
+        yield Part(
+            agent,
+            "hooks",
+            agent_path(agent, places, environ, told.file, hooks.folder),
+            enter=partial(setting.with_setting, told),
+            leave=partial(setting.without_setting, told),
+            holds=partial(setting.has_setting, told),
+            paste=lambda: setting.with_setting(told, "").rstrip("\n"),
+            word=told.path[-1],
+            format=told.format,
+            uses=True,
+        )
+
+
+def _own(agent: Agent, places: Places, path: Path, wanted: Callable[[], str]) -> Part:
     return Part(
         agent,
         "hooks",
@@ -145,6 +172,7 @@ def _mcp(agent: Agent, config: Config, fresh: bool) -> Part:
         holds=holds,
         paste=partial(mcpfile.server_snippet, agent, command, args),
         word=mcpfile.SERVER,
+        format=mcp.format,
     )
 
 

@@ -38,7 +38,8 @@ def uninstall_plan(
     notes: list[str] = []
     used = _used_by_others(agents, config, record)
     parts = [part for agent in agents for part in _all_parts(agent, config, record, names) if _place(part) not in used]
-    for path in dict.fromkeys(part.path for part in parts):
+    # What makes an agent use files of ours goes before these do.
+    for path in dict.fromkeys(part.path for part in sorted(parts, key=lambda part: not part.uses)):
         change = _taken_out([part for part in parts if part.path == path], path, record, notes)
         if change is not None:
             changes[path] = change
@@ -137,7 +138,7 @@ def _without(parts: list[Part], before: bytes, record: Installed) -> bytes | Non
     rows = [row for row in record.rows if row.file == str(path)]
     if text is None:
         empty = not rows or any(row.before is None for row in rows) or first.whole
-        return None if empty and (rows or first.whole) else _EMPTY.get(_format(first), b"")
+        return None if empty and (rows or first.whole) else _EMPTY.get(first.format, b"")
     left = text.encode("utf-8")
     # We ended a last line that nothing ended: that goes too.
     for end in (b"\r\n", b"\n"):
@@ -162,12 +163,6 @@ def _first_copy(record: Installed, path: Path) -> str:
 
 
 _EMPTY = {"json": b"{}\n", "jsonc": b"{}\n"}
-
-
-def _format(part: Part) -> str:
-    """The format of a part's file; "" for text."""
-    where = {"hooks": part.agent.hooks, "mcp": part.agent.mcp}.get(part.name)
-    return where.format if where is not None else ""
 
 
 def _outside_the_vault(places: Places) -> Plan:

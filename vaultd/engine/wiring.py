@@ -65,6 +65,8 @@ def check(
             text = (read_foreign(part.path) or b"").decode("utf-8")
             if part.whole:
                 problems += _own_file(agent, part, text)
+            elif part.uses:
+                problems += _setting(agent, part, text)
             else:
                 found += entries(agent, text)
                 stale = stale or part.enter(text) != text
@@ -93,6 +95,12 @@ def _own_file(agent: Agent, part: Part, text: str) -> Iterator[Problem]:
         yield Problem(f"its hook {part.path} is not as this release writes it", _install(agent))
     elif part.executable and not os.access(part.path, os.X_OK):
         yield Problem(f"the hook {part.path} cannot be run (not executable)", _install(agent))
+
+
+def _setting(agent: Agent, part: Part, text: str) -> Iterator[Problem]:
+    """What should make the agent use files of ours."""
+    if part.enter(text) != text:
+        yield Problem(f"{part.path} does not say that its hooks are to be used", _install(agent))
 
 
 def _switches(agent: Agent, places: Places, environ: Mapping[str, str]) -> Iterator[Problem]:
