@@ -372,6 +372,21 @@ def test_quiet_and_dead_sessions_are_closed(scratch: Scratch) -> None:
     assert meta(pages(scratch)[0])["closed_by"] == "quiet"
 
 
+def test_a_process_that_serves_several_conversations_ends_none_by_beginning_another(scratch: Scratch) -> None:
+    cwd = scratch.checkout()
+    passes = Passes(scratch.init())
+    stat = Path("/proc/self/stat").read_text().rpartition(")")[2]
+    facts = {"boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "root": str(cwd)}
+    facts["proc"] = f"{os.getpid()} (openclaw-gatewa) {stat.strip()}"
+    for native in ("one", "two", "one"):
+        payload = {"session": native, "cwd": str(cwd), "prompt": f"Work on {native}"}
+        scratch.deliver("openclaw", "before_prompt_build", payload, cwd, **facts)
+        scratch.deliver("openclaw", "agent_end", {**payload, "text": "Done."}, cwd, **facts)
+        passes.drain()
+        passes.sweep()
+    assert [meta(page)["closed_by"] for page in pages(scratch)] == [None, None]
+
+
 def test_the_older_session_of_a_client_is_the_one_that_is_replaced(scratch: Scratch) -> None:
     stores, cwd = scratch.init(), scratch.checkout()
     before, after = sorted(

@@ -93,7 +93,8 @@ class Lifecycle:
             client = event.client or (before.client if before else None)
             last = max(event.at, before.last) if before else event.at
             self._open[name] = _Open(last, client, event.native, event.cwd or (before.cwd if before else ""))
-            if client is not None and event.kind in (Kind.START, Kind.PROMPT) and not event.subagent:
+            begins = event.kind in (Kind.START, Kind.PROMPT) and not event.subagent
+            if client is not None and begins and self._has_one(event.agent):
                 self._replace(client, name, event.at)
 
     def load(self) -> None:
@@ -122,6 +123,11 @@ class Lifecycle:
         if state.client is not None and state.client.boot == self._stores.boot and not alive(state.client):
             return "dead"
         return "quiet" if now - state.last > QUIET else ""
+
+    def _has_one(self, agent: str) -> bool:
+        """Whether a client process of the agent stands for one conversation at a time."""
+        known = self._stores.agents.get(agent)
+        return known is None or known.client.hook_process_is_client
 
     def _replace(self, client: Process, name: SessionName, at: datetime) -> None:
         """A client begins or goes on with a conversation: the one it had before is over. One that is heard of late,
