@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -842,6 +843,24 @@ def test_a_death_while_the_index_is_brought_up_is_made_good_by_the_next(vault: P
     assert codes[-1] == 0
     assert git(vault, "status", "--porcelain") == ""
     assert list((vault / ".git").glob("*.lock")) + list((vault / ".git").glob("vaultd-index*")) == []
+
+
+def test_a_commit_that_fails_after_it_was_made_leaves_nothing_staged(vault: Path, tmp_path: Path) -> None:
+    """As git does when the disk is full: the branch has moved, the new index could not be written."""
+    write(vault / "page.md", "page\n")
+    shim, real = tmp_path / "bin/git", shutil.which("git")
+    write(
+        shim,
+        f'#!/bin/sh\ncase " $* " in *" commit "*) cp "$GIT_INDEX_FILE" "{tmp_path}/kept"; {real} "$@"\n'
+        f'cp "{tmp_path}/kept" "$GIT_INDEX_FILE"; echo "fatal: unable to write new index file" >&2; exit 128 ;; esac\n'
+        f'exec {real} "$@"\n',
+    )
+    shim.chmod(0o755)
+    env = environment(tmp_path / "home")
+    repo = Repo(vault, env | {"PATH": f"{shim.parent}:{env['PATH']}"})
+    assert isinstance(repo.commit(["page.md"], MESSAGE), Failed)
+    assert committed(vault) == ["page.md"]
+    assert git(vault, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ class Committer:
         """The commit itself."""
         flags = ("-q", "--no-verify", "--no-status", "--no-gpg-sign", "--cleanup=whitespace")
         ran = self._tree.with_paths(lock.copy, paths, "commit", "--only", *flags, "-m", message)
-        lock.unsettled = ran.ok or ran.late or ran.code < 0
+        lock.unsettled = not says_nothing(ran)  # one that failed may have moved the branch, on a full disk
         if ran.ok:
             outcome: Outcome | _Passing = Committed(self._tree.head() or "", tuple(paths))
             if self._tree.level(lock.copy, paths):
@@ -201,10 +201,11 @@ class Committer:
                     lock.put_in_place()
         else:
             outcome = Nothing() if says_nothing(ran) else _failure(ran, "git commit")
-        if lock.unsettled:
+        if ran.late or ran.code < 0:
             # The git that held them is dead, and the lock on the index is not its own.
             left = [lock for lock in self._tree.locks(place) if lock.name != "index.lock"]
             gitlocks.clear_stale(left + gitlocks.litter(place.own), self._tree.root, self._now(), older_than_s=0)
+        if lock.unsettled:
             self._settle(lock, paths)
         return outcome
 
