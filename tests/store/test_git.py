@@ -845,6 +845,17 @@ def test_a_death_while_the_index_is_brought_up_is_made_good_by_the_next(vault: P
     assert list((vault / ".git").glob("*.lock")) + list((vault / ".git").glob("vaultd-index*")) == []
 
 
+def test_a_death_before_the_first_commit_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    vault = init(tmp_path / "vault", commit=False)
+    write(vault / "page.md", "page\n")
+    assert not (vault / ".git/index").exists()
+    write(vault / ".git/vaultd-index", "")
+    assert isinstance(repo_of(vault).commit(["page.md"], MESSAGE), Committed)
+    assert committed(vault) == ["page.md"]
+    assert clean(vault)
+
+
 def test_a_commit_that_fails_after_it_was_made_leaves_nothing_staged(vault: Path, tmp_path: Path) -> None:
     """As git does when the disk is full: the branch has moved, the new index could not be written."""
     write(vault / "page.md", "page\n")

@@ -239,7 +239,11 @@ class Committer:
             return
         ours = f"\ncommitter {AUTHOR[0]} <{AUTHOR[1]}> ".encode() in commit.out.partition(b"\n\n")[0]
         lagging = self._lagging(commit.out) if ours else set()
-        if lagging is not None and self._tree.level(lock.copy, sorted(lagging)):
+        if lagging is None:
+            return
+        if not lagging:
+            lock.unsettled = False
+        elif self._tree.level(lock.copy, sorted(lagging)):
             lock.put_in_place()
 
     def _lagging(self, commit: bytes) -> set[str] | None:
