@@ -197,7 +197,7 @@ def test_a_page_that_the_index_chokes_on_keeps_nobody_out(world: Kept, monkeypat
     room = world.room()
     real = indexed.words
 
-    def words(doc: object) -> list[str]:
+    def words(doc: object) -> indexed.Words:
         if room.word("bad") in doc.body:  # type: ignore[attr-defined]  # a page's document
             raise ValueError("no words")
         return real(doc)  # type: ignore[arg-type]  # as it came

@@ -1,4 +1,4 @@
-"""The index: what is searched. Derived from the pages, never trusted, made anew on any doubt. The only user of whoosh.
+"""The index: what is searched. Derived from the pages, never trusted, made anew on any doubt.
 
     <folder>/meta.json          formats, vault, whoosh's distribution and version; which build counts (builds.py)
     <folder>/build-N/           one whoosh index
@@ -33,8 +33,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from whoosh.analysis import IDTokenizer
-from whoosh.fields import ID, KEYWORD, STORED, TEXT, Schema
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import TOC, LockError
 from whoosh.reading import SegmentReader
@@ -46,16 +44,14 @@ from vaultd.store.builds import Build, Builds
 from vaultd.store.fs import remove_tree
 from vaultd.store.indexed import FIELDS, Drop, Found, IndexDoc, Known, Put
 from vaultd.store.matching import best_pages
+from vaultd.store.postings import Postings
+from vaultd.store.schema import FORMAT, SCHEMA, fields
 from vaultd.store.sums import note_sums, torn
 
 __all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
 
-FORMAT = 1
-"""Number of the layout of the folder and of the whoosh fields."""
-
 T = TypeVar("T")
 
-_SCHEMA = Schema(path=ID(), text=TEXT(phrase=False, analyzer=IDTokenizer()), facts=KEYWORD(), page=STORED())
 _SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
 _MEMORY_MB = 64  # twice that is used while a whole vault is indexed
 _TRIES = 10  # a writer may replace files while a reader looks; each try starts from what is there then
@@ -93,8 +89,10 @@ class Index:
     given, `rebuild` makes it whole.
     """
 
-    def __init__(self, folder: Path, vault_root: Path, *, patience: float = 10.0) -> None:
-        """Nothing is opened yet. `patience`: seconds to wait for another writer. RefusedError inside the vault."""
+    def __init__(self, folder: Path, vault_root: Path, *, patience: float = 10.0, room: int = 64 << 20) -> None:
+        """Nothing is opened yet. `patience`: seconds to wait for another writer. `room`: bytes of postings that stay
+        in memory. RefusedError inside the vault.
+        """
         if folder.resolve().is_relative_to(vault_root.resolve()):
             raise RefusedError(f"The index may not lie inside the vault ({folder}). Put the cache folder elsewhere.")
         identity = {"format": f"{FORMAT}.{FIELDS}.{query.ANALYSIS}", "whoosh": ", ".join(installed())}
@@ -102,6 +100,8 @@ class Index:
         self._patience = patience
         self._lock = threading.RLock()
         self._view: _View | None = None
+        self._room = room
+        self._postings, self._postings_of = Postings(room), Path()
         self._checked: set[str] = set()  # segments, whose names are never used twice
         self._doubt: str | None = None
         self._known: tuple[Build, int, dict[str, Known]] | None = None  # of one generation
@@ -153,7 +153,8 @@ class Index:
             return []
         own = set(query.tokens(text))
         with self._lock:
-            return self._read(lambda view: best_pages(view.searcher, terms, own, facts, limit)) or []
+            postings = self._postings
+            return self._read(lambda view: best_pages(view.searcher, postings, terms, own, facts, limit)) or []
 
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.
@@ -175,7 +176,7 @@ class Index:
                 writer.delete_document(number)
             puts = [change.doc for change in last.values() if isinstance(change, Put)]
             for doc in puts:
-                writer.add_document(**_fields(doc))
+                writer.add_document(**fields(doc))
             if old or puts:
                 writer.commit(merge=False)
         self._follow(last.values())
@@ -189,12 +190,12 @@ class Index:
         base = self._builds.base() + max(map(_latest, self._builds.folders()), default=0)
         folder = self._builds.begin()
         try:
-            with self._writer(_Folder(os.fspath(folder)).create_index(_SCHEMA)) as writer:
+            with self._writer(_Folder(os.fspath(folder)).create_index(SCHEMA)) as writer:
                 seen: set[str] = set()
                 for put in puts:
                     if put.path not in seen:
                         seen.add(put.path)
-                        writer.add_document(**_fields(put.doc))
+                        writer.add_document(**fields(put.doc))
                 writer.commit(merge=False)
         except BaseException:
             remove_tree(folder)
@@ -247,8 +248,8 @@ class Index:
             return damage
         try:
             folder = _Folder(os.fspath(build.folder))
-            index = folder.open_index(schema=_SCHEMA)
-            segments = [f"{s.segment_id()}.seg" for s in TOC.read(folder, index.indexname, number, _SCHEMA).segments]
+            index = folder.open_index(schema=SCHEMA)
+            segments = [f"{s.segment_id()}.seg" for s in TOC.read(folder, index.indexname, number, SCHEMA).segments]
             self._checked.intersection_update(segments)
             damage = torn(build.folder, segments, self._checked)
             if damage:
@@ -259,6 +260,8 @@ class Index:
         if _latest(build.folder) != number:
             searcher.close()
             return "it changes all the time"
+        if self._postings_of != build.folder:
+            self._postings, self._postings_of = Postings(self._room), build.folder
         self._view = _View(build, number, index, searcher)
         return None
 
@@ -330,16 +333,6 @@ def _latest(build: Path) -> int:
         return max((int(match[1]) for path in build.iterdir() if (match := _TOC.match(path.name))), default=-1)
     except (FileNotFoundError, NotADirectoryError):
         return -1
-
-
-def _fields(doc: IndexDoc) -> dict[str, Any]:
-    """A page as whoosh keeps it: one field for all its words, so that the score of a word is one score."""
-    return {
-        "path": indexed.key(doc.path),
-        "text": indexed.words(doc),
-        "facts": indexed.facts(doc),
-        "page": indexed.record(doc),
-    }
 
 
 def _known(view: _View) -> dict[str, Known]:

@@ -5,12 +5,14 @@ Of the body only the words are kept. Everything else comes back with a hit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from vaultd.core import query
+from vaultd.core.passages import passages
 from vaultd.core.ranking import authority
 
 __all__ = [
@@ -20,16 +22,19 @@ __all__ = [
     "IndexDoc",
     "Known",
     "Put",
+    "Words",
     "fact",
     "facts",
     "found",
     "key",
     "known",
+    "packed",
     "record",
+    "unpacked",
     "words",
 ]
 
-FIELDS = 2
+FIELDS = 3
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
 PROJECT = "\0project"
@@ -115,16 +120,67 @@ class Found:
     superseded: bool
 
 
-def words(doc: IndexDoc) -> list[str]:
-    """The terms of a page, one as often as it counts: more in the title, an alias or a tag than in the text."""
-    terms = query.tokens(doc.title) * _TITLE
-    for alias in doc.aliases:
-        terms += query.tokens(alias) * _TITLE
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A page's terms: how much each counts, and where it stands.
+
+    `places` gives for each term, packed, pairs of a passage's number from 1 and how often the term is in it; number 0
+    are the page's names, which belong to every passage. `lengths` are the passages' lengths in terms, the names' first.
+    """
+
+    weights: Mapping[str, int]
+    places: Mapping[str, bytes]
+    lengths: Sequence[int]
+
+
+def words(doc: IndexDoc) -> Words:
+    """The terms of a page; one counts more in the title, an alias or a tag than in the text."""
+    title = Counter(term for name in (doc.title, *doc.aliases) for term in query.tokens(name))
+    weights = Counter({term: count * _TITLE for term, count in title.items()})
     for tag in doc.tags:
-        terms += query.tokens(tag) * _TAG
-    for text in (PurePosixPath(doc.path).stem, doc.summary, doc.body):
-        terms += query.tokens(text)
-    return terms
+        for term in query.tokens(tag):
+            weights[term] += _TAG
+    for text in (PurePosixPath(doc.path).stem, doc.summary):
+        weights.update(query.tokens(text))
+    places = {term: packed((0, count)) for term, count in title.items()}
+    lengths = [title.total()]
+    before = ""
+    for number, passage in enumerate(passages(doc.body), 1):
+        seam = f"{before[-3:]}\n{passage.text[:3]}"
+        if not seam.isascii():  # of a script without spaces any two neighbours are found, also on two lines
+            weights.update(term for term in query.tokens(seam) if len(term) == 2)
+        before = passage.text
+        terms = Counter(query.tokens(passage.text))
+        weights.update(terms)
+        lengths.append(terms.total())
+        for term, count in terms.items():
+            pair = bytes((number, count)) if number < 128 > count else packed((number, count))
+            places[term] = places[term] + pair if term in places else pair
+    return Words(weights, places, lengths)
+
+
+def packed(numbers: Iterable[int]) -> bytes:
+    """Small numbers, mostly in a byte each: seven bits at a time, lowest first; the eighth says that more follow."""
+    data = bytearray()
+    for number in numbers:
+        while number > 127:
+            data.append(number & 127 | 128)
+            number >>= 7
+        data.append(number)
+    return bytes(data)
+
+
+def unpacked(data: bytes) -> list[int]:
+    """The numbers of `packed`."""
+    numbers, number, shift = [], 0, 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        if byte > 127:
+            shift += 7
+        else:
+            numbers.append(number)
+            number = shift = 0
+    return numbers
 
 
 def facts(doc: IndexDoc) -> list[str]:
@@ -143,8 +199,8 @@ def key(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def record(doc: IndexDoc) -> dict[str, object]:
-    """What comes back of a page."""
+def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
+    """What comes back of a page; `lengths` as in `Words`."""
     return {
         "path": doc.path,
         "title": doc.title,
@@ -158,6 +214,7 @@ def record(doc: IndexDoc) -> dict[str, object]:
         "superseded": doc.superseded,
         "unparsable": doc.unparsable,
         "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
+        "lengths": packed(lengths),
     }
 
 
