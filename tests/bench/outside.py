@@ -12,7 +12,6 @@ import argparse
 import importlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,8 @@ SETS = ("locomo", "beam", "cosqa", "scifact", "pmb")
 
 def _service(vault: str) -> LocalService:
     """The service on a folder of pages, made a vault, with everything indexed."""
-    home = tempfile.mkdtemp(prefix="vaultd-home-")
+    home = f"{vault}-home"  # beside it, where the evaluator removes all
+    Path(home).mkdir()
     config = load(vault, {"HOME": home, "PATH": os.environ["PATH"], "VAULTD_VAULT": vault})
     init(config)
     live = Live(open_stores(config, local_now))
