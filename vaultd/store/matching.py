@@ -22,7 +22,7 @@ _TERMS = 64  # of a long query the rarest terms are looked up
 _CANDIDATES = 64  # pages that are looked at closely, unless many of them are superseded
 
 # Chosen with tests/bench/outside.py: page recall at five and ten of two sets of conversations and two of documents.
-# Adding scores up ranked better there than adding up reciprocal ranks, whatever their constant.
+# Adding scores up ranked better there than adding up reciprocal ranks with a constant of 3 or 10.
 _PASSAGE_WEIGHT = 0.6  # of a page's best passage, beside the page's own score
 _NEIGHBOUR = 0.2  # of the passages before and after, which say what a passage is about
 _JOINED = 0.2  # of a term that the query's words make when they are run together
