@@ -55,7 +55,7 @@ class Installed:
             record.format = max(FORMAT, int(told["vaultd-installed"]))
             if record.format == FORMAT:
                 record.rows = [_row(values) for values in told["changes"]]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             pass
         return record
 

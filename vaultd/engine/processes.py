@@ -54,7 +54,7 @@ def told_process(room: Path) -> Process | None:
         process = Process(int(told["pid"]), int(told["start"]), str(told["boot"]))
         if not Path(str(told["vault"])).samefile(room.parent):
             return None  # the vault was moved here under the daemon of another path
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     return process if process.boot == boot_id() and alive(process) else None
 

@@ -19,7 +19,7 @@ from vaultd.store.fs import make_folder, remove_tree, write_private
 __all__ = ["Build", "Builds"]
 
 _BUILD = re.compile(r"build-(\d+)\Z")
-_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError)
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)

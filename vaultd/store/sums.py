@@ -41,7 +41,7 @@ def read_sums(folder: Path) -> dict[str, Sum]:
         if noted["format"] != FORMAT:
             return {}
         return {str(name): (int(size), int(crc)) for name, (size, crc) in noted["files"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return {}
 
 
