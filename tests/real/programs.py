@@ -67,6 +67,13 @@ def _searched(tool: str, arguments: Json) -> list[Json]:
     ]
 
 
+def _writes_whole(file: str) -> list[Json]:
+    return [
+        {"tool": "read", "input": {"path": file}},
+        {"tool": "write", "input": {"path": file, "content": WHOLE}},
+    ]
+
+
 def _called(tool: str, arguments: Json) -> list[Json]:
     return [{"tool": "tool_call", "input": {"id": f"vaultd__{tool}", "args": arguments}}]
 
@@ -169,7 +176,7 @@ PROGRAMS: Mapping[str, Program] = {
             "oh-my-pi",
             "omp/node_modules/.bin/omp",
             ("--model", "fake/fake-model", "--auto-approve", "--no-title", "-p"),
-            _read_first("read", lambda file: [{"tool": "write", "input": {"path": file, "content": WHOLE}}], "path"),
+            _writes_whole,
             files={
                 ".omp/agent/models.yml": """\
 providers:
@@ -191,7 +198,7 @@ providers:
             "openclaw",
             "openclaw/node_modules/.bin/openclaw",
             ("agent", "--local", "--agent", "main", "-m"),
-            _read_first("read", lambda file: [{"tool": "write", "input": {"path": file, "content": WHOLE}}], "path"),
+            _writes_whole,
             files={
                 ".openclaw/openclaw.json": {
                     "models": {

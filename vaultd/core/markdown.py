@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from vaultd.core import markup, query
+from vaultd.core.passages import BLOCK_ID
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -28,7 +29,6 @@ _UNMARKED = str.maketrans("", "", "-_'")
 _TITLE = 300  # bytes of a title
 _SPOTS = 200  # words that are tried as the first of a snippet
 _LEAD = 40  # characters shown before the first word that matches
-_BLOCK_ID = re.compile(r"(?:^|\s)\^(?P<id>[A-Za-z0-9-]+)\s*\Z")
 _LEADING = re.compile(r"(?:\s|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\[[ xX-]\]\s|\[![\w-]+\][-+]?)+")
 _LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*]+?)(?<=[^\s\\])\1(?![\w*])")
@@ -81,7 +81,7 @@ def locate(body: str, text: str) -> Place:
         return Place("", _window(plain(first), wanted))
     above = "\n".join(lines[: best + 2])  # one more: it may underline a heading
     seen = outline(above) if _MAY_MATTER.search(above) else Outline((), ())
-    block = _BLOCK_ID.search(lines[best])
+    block = BLOCK_ID.search(lines[best])
     if best in seen.verbatim:
         block, told = None, markup.fold(lines[best])
     else:
@@ -144,7 +144,7 @@ def _best_line(lines: Sequence[str], wanted: frozenset[str]) -> int | None:
 
 def _without_id(line: str) -> str:
     """A line without the block id at its end."""
-    block = _BLOCK_ID.search(line)
+    block = BLOCK_ID.search(line)
     return line[: block.start()] if block else line
 
 

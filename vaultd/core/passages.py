@@ -7,39 +7,31 @@ conversation). Headings begin one, block ids end one, blank lines end one that i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-__all__ = ["MOST_WORDS", "Passage", "passages"]
+__all__ = ["BLOCK_ID", "MOST_WORDS", "passages"]
 
 MOST_WORDS = 120
 """Words of a passage, unless a single line has more. Of 120, 200 and 400 none ranked pages better than another on five
 outside sets (tests/bench/outside.py); these are the shortest to read."""
 
+BLOCK_ID = re.compile(r"(?:^|\s)\^(?P<id>[A-Za-z0-9-]+)\s*\Z")
+"""A block id, as Obsidian has it, at the end of a line."""
+
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_BLOCK_ID = re.compile(r"(?:^|\s)\^[A-Za-z0-9-]+\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Some lines of a page's body: the first one's number from 0, the number after the last one, and their text."""
-
-    first: int
-    end: int
-    text: str
-
-
-def passages(body: str) -> list[Passage]:
-    """The passages of a body in their order; every line that is not blank is in one of them."""
+def passages(body: str) -> list[str]:
+    """The texts of a body's passages in their order; every line that is not blank is in one of them."""
     lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    found: list[Passage] = []
+    found: list[str] = []
     first, words, fenced = 0, 0, False
 
     def cut(end: int) -> None:
         nonlocal first, words
         text = "\n".join(lines[first:end]).strip("\n")
         if text.strip():
-            found.append(Passage(first, end, text))
+            found.append(text)
         first, words = end, 0
 
     for number, line in enumerate(lines):
@@ -53,7 +45,7 @@ def passages(body: str) -> list[Passage]:
         if (not fenced and _HEADING.match(line)) or (words and words + count > MOST_WORDS):
             cut(number)
         words += count
-        if not fenced and _BLOCK_ID.search(line):
+        if not fenced and BLOCK_ID.search(line):
             cut(number + 1)
     cut(len(lines))
     return found

@@ -146,11 +146,11 @@ def words(doc: IndexDoc) -> Words:
     lengths = [title.total()]
     before = ""
     for number, passage in enumerate(passages(doc.body), 1):
-        seam = f"{before[-3:]}\n{passage.text[:3]}"
+        seam = f"{before[-3:]}\n{passage[:3]}"
         if not seam.isascii():  # of a script without spaces any two neighbours are found, also on two lines
             weights.update(term for term in query.tokens(seam) if len(term) == 2)
-        before = passage.text
-        terms = Counter(query.tokens(passage.text))
+        before = passage
+        terms = Counter(query.tokens(passage))
         weights.update(terms)
         lengths.append(terms.total())
         for term, count in terms.items():

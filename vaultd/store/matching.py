@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from vaultd.core import query
 from vaultd.store import indexed
 from vaultd.store.indexed import Found
-from vaultd.store.postings import Postings, Segment, segments
+from vaultd.store.postings import Postings, Segment, impact, norm, segments
 
 __all__ = ["best_pages"]
 
@@ -26,7 +26,6 @@ _CANDIDATES = 64  # pages that are looked at closely, unless many of them are su
 _PASSAGE_WEIGHT = 0.6  # of a page's best passage, beside the page's own score
 _NEIGHBOUR = 0.2  # of the passages before and after, which say what a passage is about
 _JOINED = 0.2  # of a term that the query's words make when they are run together
-_K1, _B = 1.2, 0.75
 
 
 class _Page(NamedTuple):
@@ -176,7 +175,6 @@ def _best(
         for number in numbers:
             count = counts.get(number, 0) + titled.get(term, 0)
             if count:
-                norm = _K1 * (1 - _B + _B * (lengths[number] + lengths[0]) / usual)
-                scores[number] += weights[term] * count * (_K1 + 1) / (count + norm)
+                scores[number] += weights[term] * impact(count, norm(lengths[number] + lengths[0], usual))
     around = (score + _NEIGHBOUR * (scores.get(n - 1, 0.0) + scores.get(n + 1, 0.0)) for n, score in scores.items())
     return max(around, default=0.0)

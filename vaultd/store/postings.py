@@ -14,10 +14,20 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Posting", "Postings", "Segment", "segments"]
+__all__ = ["Posting", "Postings", "Segment", "impact", "norm", "segments"]
 
 _K1, _B = 1.2, 0.75
 """BM25's usual constants; others were tried on three outside sets and gained nothing to speak of."""
+
+
+def norm(length: float, usual: float) -> float:
+    """What BM25 adds to a term's count in a text of this length: more where it is longer than usual."""
+    return _K1 * (1 - _B + _B * length / usual)
+
+
+def impact(count: float, norm: float) -> float:
+    """What BM25 multiplies a term's rarity with, of the term's count in a text and the text's norm."""
+    return count * (_K1 + 1) / (count + norm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +117,11 @@ class Postings:
         self._norms = {key: norms for key, norms in self._norms.items() if key[0] in names}
 
     def _norm(self, segment: Segment) -> array[float]:
-        """By page of a segment, what BM25 adds to a term's count: more for a page that is longer than usual."""
+        """The norm of each page of a segment."""
         key = (segment.name, segment.usual)
         if key not in self._norms:
             length, count = segment.reader.doc_field_length, segment.reader.doc_count_all()
-            norms = (_K1 * (1 - _B + _B * length(doc, "text", 0) / segment.usual) for doc in range(count))
-            self._norms[key] = array("f", norms)
+            self._norms[key] = array("f", (norm(length(doc, "text", 0), segment.usual) for doc in range(count)))
         return self._norms[key]
 
 
@@ -134,7 +143,7 @@ def _read(segment: Segment, term: str, norms: array[float]) -> Posting:
     while matcher.is_active():
         doc, weight = matcher.id(), matcher.weight()
         docs.append(doc)
-        impacts.append(weight * (_K1 + 1) / (weight + norms[doc]))
+        impacts.append(impact(weight, norms[doc]))
         places += matcher.value()
         ends.append(len(places))
         matcher.next()

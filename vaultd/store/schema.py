@@ -32,10 +32,6 @@ class Placed(Format):  # type: ignore[misc]  # whoosh has no types
         for term, weight in words.weights.items():
             yield term, weight, float(weight), words.places.get(term, _NOWHERE)
 
-    def decode_weight(self, value: bytes) -> float:
-        """whoosh looks whether there is such a method, and takes weights from elsewhere."""
-        raise NotImplementedError
-
 
 _TEXT = TEXT(phrase=False, analyzer=IDTokenizer())
 _TEXT.format = Placed()
