@@ -45,7 +45,8 @@ def factory(vault: str) -> Callable[[str, int, dict[str, Any]], list[str]]:
     service = _service(vault)
 
     def search(query: str, k: int, meta: dict[str, Any]) -> list[str]:
-        return [hit["path"] for hit in service.query(Scope(), query, limit=k, everywhere=True)["hits"]]
+        where = {key: [meta[key]] if isinstance(meta[key], str) else meta[key] for key in ("scope", "user") if key in meta}
+        return [hit["path"] for hit in service.query(Scope(), query, limit=k, everywhere=True, where=where)["hits"]]
 
     return search
 
@@ -55,7 +56,9 @@ def turns(vault: str) -> Callable[[str, int], list[str]]:
     service = _service(vault)
 
     def search(query: str, k: int) -> list[str]:
-        return [hit["path"] + hit["anchor"] for hit in service.query(Scope(), query, limit=k, everywhere=True)["hits"]]
+        hits = service.query(Scope(), query, limit=k, everywhere=True)["hits"]
+        found = [(-part["score"], hit["path"] + part["anchor"]) for hit in hits for part in hit["passages"]]
+        return [place for _, place in sorted(found)][:k]
 
     return search
 

@@ -12,7 +12,7 @@ from tests.core import scripted
 from tests.core.arbitrary import sessions
 from tests.core.making import START, end, event, file, prompt, say, shell, start
 from tests.examples import examples
-from vaultd.core import frontmatter
+from vaultd.core import blocks, frontmatter
 from vaultd.core.event import Event, Kind
 from vaultd.core.render import PageFacts, body_hash, is_unedited, resumed_section, session_page
 from vaultd.core.session import digest
@@ -261,3 +261,15 @@ def test_a_long_session_says_how_much_is_not_shown() -> None:
     assert "please do number 1”" in text
     assert "please do number 49”" in text
     assert "`run 99`: ok" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("## **Done** with `window.__map.project()`", "Done with `window.__map.project()`"),
+        ("__Next steps__ are `**kwargs`", "Next steps are `**kwargs`"),
+        ("- __init__.py calls __main__", "__init__.py calls __main__"),
+    ],
+)
+def test_an_entry_loses_its_bold_marks_and_no_name(line: str, told: str) -> None:
+    assert blocks.plain(line) == told

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["start_at", "start_daemon", "stop_daemon"]
 
 _START_S = 60.0
-"""One that cannot start ends at once; one that is alive is only slow: eight started together on two busy processors took
-up to 14.6 s. Who gives up before that leaves an attempt of its own behind.
+"""One that cannot start ends at once; one that is alive is only slow: eight started together on two busy processors
+took up to 14.6 s. Who gives up before that leaves an attempt of its own behind.
 """
 _STOP_S = 20.0
 

@@ -29,6 +29,9 @@ _CUT = re.compile(r"\[\.\.\. \d+ bytes cut \.\.\.\]\Z")
 """What the sanitiser leaves where it cut."""
 
 _CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+_BOLD = re.compile(
+    r"(?P<code>(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`))|\*\*|(?<!\w)__(?=\S)(?!\w+__)(?P<text>.+?)(?<=\S)__(?!\w)"
+)
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Nr|Dr|Mr|Mrs|Ms|St|fig|z\.\s?B|d\.\s?h|u\.\s?a|bzw|ca|ggf|p\.\s?ex)\.",
     re.I,
@@ -110,8 +113,8 @@ def labelled(block: Block) -> tuple[Section | None, str]:
 
 
 def plain(text: str) -> str:
-    """One line without bold marks and heading signs, as an entry or a title shows it."""
-    line = re.sub(r"\*\*|__(?=\W|\Z)|(?<!\w)__", "", fold(text))
+    """One line without bold marks and heading signs, as an entry or a title shows it; names such as `__init__` stay."""
+    line = _BOLD.sub(lambda found: found["code"] or found["text"] or "", fold(text))
     return re.sub(r"\A(?:#{1,6} |[-*+] )+", "", line).strip()
 
 

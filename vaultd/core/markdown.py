@@ -15,12 +15,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from vaultd.core import markup, query
-from vaultd.core.passages import BLOCK_ID
+from vaultd.core.passages import BLOCK_ID, lines_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-__all__ = ["SNIPPET", "Outline", "Place", "locate", "outline", "plain", "title_of"]
+__all__ = ["SNIPPET", "Outline", "Place", "locate", "locate_in", "outline", "plain", "title_of"]
 
 SNIPPET = 240
 """Characters of a snippet, at most."""
@@ -73,22 +73,34 @@ def locate(body: str, text: str) -> Place:
 
     When no line has a word of the query (its title or a tag may), the page's first line of text.
     """
-    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = lines_of(body)
+    return locate_in(lines, text, [range(len(lines))])[0]
+
+
+def locate_in(lines: Sequence[str], text: str, spans: Sequence[range]) -> list[Place]:
+    """For each span of a page's lines the line in it that answers a query best, as `locate` does it for all of them."""
     wanted = frozenset(query.terms(text))
-    best = _best_line(lines, wanted)
-    if best is None:
-        first = next((line for line in lines if not line.startswith("#") and any(map(str.isalnum, line))), "")
-        return Place("", _window(plain(first), wanted))
-    above = "\n".join(lines[: best + 2])  # one more: it may underline a heading
+    best = [_best_line(lines, span, wanted) for span in spans]
+    last = max((line for line in best if line is not None), default=-1)
+    above = "\n".join(lines[: last + 2])  # one more: it may underline a heading
     seen = outline(above) if _MAY_MATTER.search(above) else Outline((), ())
+    return [_place(lines, line, span, wanted, seen) for span, line in zip(spans, best, strict=True)]
+
+
+def _place(lines: Sequence[str], best: int | None, span: range, wanted: frozenset[str], seen: Outline) -> Place:
+    """The place of a span's best line, or of its first line of text where there is none."""
+    if best is None:
+        told = (number for number in span if not lines[number].startswith("#") and any(map(str.isalnum, lines[number])))
+        best = next(told, None)
+        return Place("", _window(plain(lines[best]), wanted) if best is not None else "")
     block = BLOCK_ID.search(lines[best])
     if best in seen.verbatim:
-        block, told = None, markup.fold(lines[best])
+        block, told_line = None, markup.fold(lines[best])
     else:
-        told = plain(lines[best])
+        told_line = plain(lines[best])
     headings = [heading for line, _, heading in seen.headings if line <= best and heading]
     anchor = f"#^{block['id']}" if block else f"#{headings[-1]}" if headings else ""
-    return Place(anchor, _window(told, wanted))
+    return Place(anchor, _window(told_line, wanted))
 
 
 def plain(line: str) -> str:
@@ -125,11 +137,12 @@ def _first_h1(body: str) -> str:
     return next((text for _, level, text in outline(body).headings if level == 1), "")
 
 
-def _best_line(lines: Sequence[str], wanted: frozenset[str]) -> int | None:
-    """Number of the line with the most telling words of the query; None when there is no such word."""
+def _best_line(lines: Sequence[str], span: range, wanted: frozenset[str]) -> int | None:
+    """Number of the line in a span with the most telling words of the query; None when there is no such word."""
     needles = {term[: min(4, len(term) - 1) or 1] if term.isascii() else term[0] for term in wanted}
     matches: dict[int, frozenset[str]] = {}
-    for number, line in enumerate(lines):
+    for number in span:
+        line = lines[number]
         squeezed = query.fold(line).casefold().translate(_UNMARKED)
         if any(needle in squeezed for needle in needles):  # cheap, and nearly always enough to pass over a line
             common = wanted.intersection(query.tokens(line))
@@ -138,7 +151,7 @@ def _best_line(lines: Sequence[str], wanted: frozenset[str]) -> int | None:
     if not matches:
         return None
     counts = Counter(term for common in matches.values() for term in common)
-    weigh = {term: math.log(1 + len(lines) / count) for term, count in counts.items()}
+    weigh = {term: math.log(1 + len(span) / count) for term, count in counts.items()}
     return max(matches, key=lambda number: (sum(sorted(weigh[term] for term in matches[number])), -number))
 
 

@@ -7,8 +7,9 @@ conversation). Headings begin one, block ids end one, blank lines end one that i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["BLOCK_ID", "MOST_WORDS", "passages"]
+__all__ = ["BLOCK_ID", "MOST_WORDS", "lines_of", "passages", "spans"]
 
 MOST_WORDS = 120
 """Words of a passage, unless a single line has more. Of 120, 200 and 400 none ranked pages better than another on five
@@ -23,15 +24,29 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 def passages(body: str) -> list[str]:
     """The texts of a body's passages in their order; every line that is not blank is in one of them."""
-    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    found: list[str] = []
+    lines = lines_of(body)
+    return ["\n".join(lines[span.start : span.stop]) for span in spans(lines)]
+
+
+def lines_of(body: str) -> list[str]:
+    """The lines of a body, whatever ends them."""
+    return body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def spans(lines: Sequence[str]) -> list[range]:
+    """The numbers from 0 of each passage's lines, without blank ones at its ends."""
+    found: list[range] = []
     first, words, fenced = 0, 0, False
 
     def cut(end: int) -> None:
         nonlocal first, words
-        text = "\n".join(lines[first:end]).strip("\n")
-        if text.strip():
-            found.append(text)
+        start, stop = first, end
+        while start < stop and not lines[start].strip():
+            start += 1
+        while start < stop and not lines[stop - 1].strip():
+            stop -= 1
+        if start < stop:
+            found.append(range(start, stop))
         first, words = end, 0
 
     for number, line in enumerate(lines):

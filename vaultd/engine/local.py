@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from vaultd.core import frontmatter
 from vaultd.core.address import GLOBAL, page_path
 from vaultd.core.cutting import bounded
 from vaultd.core.markdown import title_of
+from vaultd.core.question import Question
 from vaultd.core.sanitize import line
 from vaultd.engine import authoring, listing, passing, recall, scoping
 from vaultd.engine.health import AWAY, Pulse, health
@@ -62,14 +63,23 @@ class LocalService:
             with self._guard:
                 self._spare.append(stores)
 
-    def query(self, scope: Scope, text: str, *, limit: int = 10, everywhere: bool = False) -> Reply:
+    def query(
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        limit: int = 10,
+        everywhere: bool = False,
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> Reply:
         """Search."""
         listing.bounds(limit, 100)
         with self._stores() as stores:
             project = None if everywhere else scoping.readable(stores, scope)
             pending = self._live.catch_up()
             which = None if everywhere else project.id if project else ""
-            answer = recall.answer(stores, self._live.index, text, limit, which, {})
+            question = Question(text, stores.clock(), limit, which, where or {})
+            answer = recall.answer(stores, self._live.index, question)
             slugs = {p.id: p.slug for p in stores.projects.known()}
             told: Reply = replace(
                 answer,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
-from vaultd.core.markdown import locate, title_of
+from vaultd.core.markdown import locate_in, title_of
+from vaultd.core.passages import lines_of, spans
+from vaultd.core.question import Question
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores
 from vaultd.errors import NotFoundError, UsageError
@@ -22,8 +24,21 @@ _WAIT_PAGES = 500
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage that answers; its score compares over all passages of one list of hits."""
+
+    anchor: str
+    snippet: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """One page that answers a query, in the shape of `search --json`."""
+    """One page that answers a query, in the shape of `search --json`.
+
+    `anchor` and `snippet` are those of its best passage; `passages` has that one first, then others of the page that
+    are among the best of all hits. `why`: what each stream adds to its score, its authority, and the terms it has.
+    """
 
     path: str
     anchor: str
@@ -34,6 +49,9 @@ class Hit:
     score: float
     snippet: str
     updated: str
+    superseded: bool = False
+    passages: list[Passage] = field(default_factory=list)
+    why: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,68 +83,78 @@ class Recent:
 
 
 def search(
-    stores: Stores,
-    query: str,
-    *,
-    limit: int = 10,
-    project: str | None = None,
-    where: Mapping[str, str] | None = None,
-    daemon: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    stores: Stores, question: Question, *, daemon: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> Answer:
-    """Answer a query for a project (id), or for the whole vault when `project` is None.
+    """Answer a question for its project, or for the whole vault.
 
     Pages that the index does not know are indexed first, unless there are many and a daemon is at it. A project's
     answer keeps `_global` and pages outside all projects apart. No query is an error; a query without a word has no
     hits.
     """
-    if limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}.")
+    if question.limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {question.limit}.")
     index = open_index(stores)
     try:
         reconcile = Reconcile(stores, index)
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-        told = answer(stores, index, query, limit, project, where or {})
+        told = answer(stores, index, question)
         if index.doubt:  # it turned out damaged while it was read
             reconcile.run(reconcile.behind(), progress)
-            told = answer(stores, index, query, limit, project, where or {})
+            told = answer(stores, index, question)
         return replace(told, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()
 
 
-def answer(
-    stores: Stores, index: Index, query: str, limit: int, project: str | None, where: Mapping[str, str]
-) -> Answer:
-    """The hits of all scopes that a query has."""
+def answer(stores: Stores, index: Index, question: Question) -> Answer:
+    """The hits of all scopes that a question has."""
 
-    def hits(scope: str | None) -> list[Hit]:
-        found = index.search(query, limit, project=scope, where=where)
-        return [hit for f in found if (hit := _hit(stores, query, f)) is not None]
+    def hits(project: str | None) -> list[Hit]:
+        found = index.search(replace(question, project=project))
+        return _hits(stores, question.text, found, question.limit)
 
+    project = question.project
     if project is None:
-        return Answer(query, "", index.generation, 0, hits(None))
-    return Answer(query, project, index.generation, 0, hits(project), hits("_global"), hits(""))
+        return Answer(question.text, "", index.generation, 0, hits(None))
+    return Answer(question.text, project, index.generation, 0, hits(project), hits("_global"), hits(""))
 
 
-def _hit(stores: Stores, query: str, found: Found) -> Hit | None:
-    """A hit with its place in the page; None when the page is gone since."""
+def _hits(stores: Stores, text: str, found: Sequence[Found], most: int) -> list[Hit]:
+    """Hits with their places: of each page its best passage, and whatever else is among the best `most` of all."""
+    scores = sorted((score for page in found for _, score in page.passages), reverse=True)[:most]
+    least = scores[-1] if scores else 0.0
+    return [hit for page in found if (hit := _hit(stores, text, page, least)) is not None]
+
+
+def _hit(stores: Stores, text: str, found: Found, least: float) -> Hit | None:
+    """A hit with its passages from a score on; None when the page is gone since."""
     page = stores.vault.read(found.path)
     if page is None:
         return None
-    place = locate(frontmatter.parse(page.data).body, query)
+    lines = lines_of(frontmatter.parse(page.data).body)
+    parts = spans(lines)
+    told = [(n, score) for place, (n, score) in enumerate(found.passages) if not place or score >= least]
+    if any(number > len(parts) for number, _ in told) or not told:
+        told, parts = [(1, found.score)], [range(len(lines))]  # the page is another one by now, or its name matched
+    places = locate_in(lines, text, [parts[number - 1] for number, _ in told])
+    passages = [
+        Passage(place.anchor, place.snippet, round(score, 4)) for place, (_, score) in zip(places, told, strict=True)
+    ]
     return Hit(
         path=found.path,
-        anchor=place.anchor,
+        anchor=passages[0].anchor,
         title=found.title,
         project=found.project,
         kind=found.kind,
         tier=found.tier,
         score=round(found.score, 4),
-        snippet=place.snippet,
+        snippet=passages[0].snippet,
         updated=found.updated,
+        superseded=found.superseded,
+        passages=passages,
+        why={**{name: round(part, 4) for name, part in found.why.items()}, "matched": list(found.matched)},
     )
 
 

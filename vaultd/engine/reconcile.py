@@ -243,7 +243,8 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         project=project,
         updated=str(values.get("updated") or values.get("created") or ""),
         pinned=values.get("pinned") is True,
-        superseded=bool(values.get("superseded_by")),
+        superseded=_superseded(values),
+        entities=_texts(values.get("entities")),
         revision=revision(data),
         inode=stat.inode,
         mtime_ns=stat.mtime_ns,
@@ -251,6 +252,11 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         meta=values,
         unparsable=meta.error is not None,
     )
+
+
+def _superseded(values: Mapping[str, object]) -> bool:
+    """Whether a page says that another one took its place; as decision records do, its status may say it."""
+    return bool(values.get("superseded_by")) or str(values.get("status")).strip().casefold().startswith("superseded")
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from whoosh.index import TOC, LockError
 from whoosh.reading import SegmentReader
 
 from vaultd.core import query
+from vaultd.core.question import Question
 from vaultd.errors import HeldError, RefusedError, VaultdError
 from vaultd.store import indexed
 from vaultd.store.builds import Build, Builds
@@ -137,24 +138,13 @@ class Index:
                 self._known = self._read(lambda view: (view.build, view.number, _known(view)))
             return self._known[2] if self._known is not None else {}
 
-    def search(
-        self, text: str, limit: int, *, project: str | None = None, where: Mapping[str, str] | None = None
-    ) -> list[Found]:
-        """The pages that answer a query, best first, superseded ones after all others; no text is an error.
-
-        `project`: only that project's pages, "" for those outside all projects, None for all. `where`: only pages whose
-        frontmatter has these values (case does not count; for a list, one of its items).
-        """
-        facts = [indexed.fact(name, value) for name, value in (where or {}).items()]
-        if project is not None:
-            facts.append(indexed.fact(indexed.PROJECT, project))
-        terms = query.terms(text)
-        if not terms or limit < 1:
+    def search(self, question: Question) -> list[Found]:
+        """The pages that answer a question, best first, superseded ones after all others; no word in it, no hit."""
+        if question.limit < 1 or not query.terms(question.text):
             return []
-        own = set(query.tokens(text))
         with self._lock:
             postings = self._postings
-            return self._read(lambda view: best_pages(view.searcher, postings, terms, own, facts, limit)) or []
+            return self._read(lambda view: best_pages(view.searcher, postings, question)) or []
 
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from vaultd.core import query
+from vaultd.core import query, when
 from vaultd.core.passages import passages
 from vaultd.core.ranking import authority
 
@@ -28,17 +28,19 @@ __all__ = [
     "found",
     "key",
     "known",
+    "name_of",
     "packed",
     "record",
     "unpacked",
     "words",
 ]
 
-FIELDS = 3
+FIELDS = 4
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
-PROJECT = "\0project"
-"""The name of the project's id among the facts: one that no frontmatter has."""
+PROJECT, NAME, LINK, DAY = "\0project", "\0name", "\0link", "\0day"
+"""Names of facts that no frontmatter has: the project's id, the page's own file name, the names of pages it links to,
+and its days, months and years (`when.days_of`)."""
 
 _TITLE, _TAG = 3, 2  # how often a word of the title (or an alias) and of a tag counts
 _VALUE = 256  # characters of a value that are compared
@@ -49,7 +51,8 @@ class IndexDoc:
     """A page as the index is told of it.
 
     `project` is a project's id, "" for a page outside all of them. `updated` is the page's own word. `meta` holds the
-    scalar values of its frontmatter, for filters. Inode, `mtime_ns`, size and revision are those of the bytes read.
+    scalar values of its frontmatter, for filters. `links` are the targets of its links as they are written. Inode,
+    `mtime_ns`, size and revision are those of the bytes read.
     """
 
     path: str
@@ -70,6 +73,8 @@ class IndexDoc:
     size: int = 0
     meta: Mapping[str, object] = field(default_factory=dict)
     unparsable: bool = False
+    links: Sequence[str] = ()
+    entities: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better."""
+    """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better.
+
+    `passages`: numbers of its best passages from 1 and their scores, which compare over the hits of one answer; best
+    first. `why`: the streams that speak for it, with what they add to its match, and its authority. `matched`: the
+    query's terms that it has.
+    """
 
     path: str
     score: float
@@ -118,6 +128,9 @@ class Found:
     updated: str
     summary: str
     superseded: bool
+    passages: Sequence[tuple[int, float]] = ()
+    why: Mapping[str, float] = field(default_factory=dict)
+    matched: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +150,7 @@ def words(doc: IndexDoc) -> Words:
     """The terms of a page; one counts more in the title, an alias or a tag than in the text."""
     title = Counter(term for name in (doc.title, *doc.aliases) for term in query.tokens(name))
     weights = Counter({term: count * _TITLE for term, count in title.items()})
-    for tag in doc.tags:
+    for tag in (*doc.tags, *doc.entities):
         for term in query.tokens(tag):
             weights[term] += _TAG
     for text in (PurePosixPath(doc.path).stem, doc.summary):
@@ -213,6 +226,8 @@ def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
         "pinned": doc.pinned,
         "superseded": doc.superseded,
         "unparsable": doc.unparsable,
+        "expires": str(doc.meta.get("expires_at") or ""),
+        "links": tuple(dict.fromkeys(map(name_of, doc.links))),
         "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
         "lengths": packed(lengths),
     }
@@ -224,7 +239,9 @@ def known(page: Mapping[str, Any]) -> Known:
     return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"], page["pinned"])
 
 
-def found(page: Mapping[str, Any], match: float) -> Found:
+def found(
+    page: Mapping[str, Any], why: Mapping[str, float], passages: Sequence[tuple[int, float]], matched: Sequence[str]
+) -> Found:
     """A hit from a page's record: how well it matches, weighed by its authority."""
     factor = authority(
         page["kind"],
@@ -234,8 +251,20 @@ def found(page: Mapping[str, Any], match: float) -> Found:
         superseded=page["superseded"],
         tags=page["tags"],
     )
-    told = {name: page[name] for name in Found.__slots__ if name != "score"}
-    return Found(score=match * factor, **told)
+    told = {name: page[name] for name in ("path", "project", "kind", "tier", "title", "updated", "summary")}
+    return Found(
+        score=sum(why.values()) * factor,
+        superseded=page["superseded"],
+        passages=passages,
+        why={**why, "authority": factor},
+        matched=matched,
+        **told,
+    )
+
+
+def name_of(target: str) -> str:
+    """The name by which links find a page: its file's, without folders and `.md`, whatever the case."""
+    return query.fold(PurePosixPath(target.rpartition(":")[2]).name).casefold().removesuffix(".md")
 
 
 def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:
@@ -244,6 +273,11 @@ def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:
         for item in value if isinstance(value, list | tuple) else (value,):
             yield name, item
     yield PROJECT, doc.project
+    yield NAME, name_of(doc.path)
+    for target in doc.links:
+        yield LINK, name_of(target)
+    for day in when.days_of(doc.meta, doc.path):
+        yield DAY, day
     for name in ("kind", "tier", "title", "pinned", "superseded"):
         yield name, getattr(doc, name)
     for tag in doc.tags:

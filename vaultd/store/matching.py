@@ -1,120 +1,183 @@
-"""Which pages answer a query best, over an open whoosh searcher (index.py has it).
+"""Which pages answer a question best, over an open whoosh searcher (index.py has it).
 
-Two rankings are added up: BM25 of the whole page, and that of its best passage. Then the page's authority. Every term
-of the query may be missing; a bonus for pages that have more of them was measured and gained nothing.
+Streams are added up (core/fusion.py has their weights): BM25 of the whole page, that of its best passage, the time that
+the question names, and links from and to pages that answer. Then the page's authority. Every term of the query may be
+missing; a bonus for pages that have more of them was measured and gained nothing.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from vaultd.core import query
+from vaultd.core import fusion, query, when
+from vaultd.core.question import Question
 from vaultd.store import indexed
 from vaultd.store.indexed import Found
-from vaultd.store.postings import Postings, Segment, impact, norm, segments
+from vaultd.store.passagescores import Scored, passage_scores
+from vaultd.store.postings import Postings, Segment, segments
+from vaultd.store.rarity import Rarity, rarities
 
 __all__ = ["best_pages"]
 
-_TERMS = 64  # of a long query the rarest terms are looked up
-_CANDIDATES = 64  # pages that are looked at closely, unless many of them are superseded
-
-# Chosen with tests/bench/outside.py: page recall at five and ten of two sets of conversations and two of documents.
-# Adding scores up ranked better there than adding up reciprocal ranks with a constant of 3 or 10.
-_PASSAGE_WEIGHT = 0.6  # of a page's best passage, beside the page's own score
-_NEIGHBOUR = 0.2  # of the passages before and after, which say what a passage is about
-_JOINED = 0.2  # of a term that the query's words make when they are run together
+_CANDIDATES = 64  # pages that are looked at closely, unless many of them are left out
+_LINKING = 10  # of the best of them links are followed,
+_FAN = 20  # unless a page has more of them: a list of everything says nothing about any of it
+_PASSAGES = 8  # of one hit
 
 
 class _Page(NamedTuple):
-    """A candidate: its score, where it is, and its record."""
+    """A candidate: where it is, and its record."""
 
-    score: float
     segment: Segment
     number: int
     record: Mapping[str, Any]
 
+    @property
+    def id(self) -> int:
+        """Its number in the whole index."""
+        return self.segment.offset + self.number
 
-def best_pages(
-    searcher: Any, postings: Postings, terms: Sequence[str], own: Collection[str], facts: Sequence[str], limit: int
-) -> list[Found]:
-    """The best pages that have one of the terms and all of the facts, best first, superseded ones after all others.
 
-    `own` are the terms that stand in the query as they are; only those may be read as two words run together. Pages of
-    one score come in the order of their paths.
-    """
-    parts = segments(searcher)
-    postings.keep_only(frozenset(part.name for part in parts))
-    rarity = _rarity(searcher, terms, own)
-    most = max(_CANDIDATES, 2 * limit)
+def best_pages(searcher: Any, postings: Postings, question: Question) -> list[Found]:
+    """The best pages for a question, best first, superseded ones after all others. Equals come by their paths."""
+    search = _Search(searcher, postings, question)
+    most = max(_CANDIDATES, 2 * question.limit)
     while True:
-        pages = _candidates(searcher, parts, postings, rarity, facts, most)
-        if len(pages) < most or sum(not page.record["superseded"] for page in pages) >= limit:
-            break
+        pages, scores = search.candidates(most)
+        left = [page for page in pages if search.wanted(page)]
+        if len(pages) < most or sum(not page.record["superseded"] for page in left) >= question.limit:
+            return search.ranked(left, scores)
         most *= 2
-    if not pages:
-        return []
-    told = _passages(pages, postings, rarity)
-    best, top = pages[0].score, max(told) or 1.0
-    found = [
-        indexed.found(page.record, page.score / best + _PASSAGE_WEIGHT * score / top)
-        for page, score in zip(pages, told, strict=True)
-    ]
-    return sorted(found, key=lambda hit: (hit.superseded, -hit.score, hit.path))[:limit]
 
 
-_Rarity = Mapping[tuple[str, ...], float]
-"""What is looked for and how rare it is: single terms, and two that have to stand in one page."""
+class _Search:
+    """One question to one generation of the index."""
+
+    def __init__(self, searcher: Any, postings: Postings, question: Question) -> None:
+        self._searcher = searcher
+        self._postings = postings
+        self._question = question
+        self._parts = segments(searcher)
+        postings.keep_only(frozenset(part.name for part in self._parts))
+        self._span = None if "time" in question.without else when.span(question.text, question.now)
+        text = self._span.rest if self._span is not None else question.text
+        self._terms = query.terms(text)
+        own = set(query.tokens(text))
+        if self._span is not None and own <= query.STOP_WORDS:
+            self._terms = []  # nothing but the time is asked for
+        self._rarity: Rarity = rarities(searcher, self._terms, own)
+        facts = [[indexed.fact(key, value) for value in values] for key, values in question.where.items()]
+        if question.project is not None:
+            facts.append([indexed.fact(indexed.PROJECT, question.project)])
+        self._allowed = {part.name: self._all(part, facts) for part in self._parts} if facts else None
+        self._timely = {part.name: self._of_time(part) for part in self._parts}
+
+    def candidates(self, most: int) -> tuple[list[_Page], dict[int, float]]:
+        """The pages that match best as a whole, best first, and their scores; those of the time when it alone is asked
+        for.
+        """
+        found: list[tuple[float, int, Segment]] = []
+        for part in self._parts:
+            scores = _scores(part, self._postings, self._rarity)
+            if not self._terms:
+                scores = dict.fromkeys(self._timely[part.name], 1.0)
+            if self._allowed is not None:
+                allowed = self._allowed[part.name]
+                scores = {number: score for number, score in scores.items() if number in allowed}
+            found += [(score, -number - part.offset, part) for number, score in _top(part, scores, most)]
+        best = heapq.nlargest(most, found, key=lambda item: item[:2])
+        pages = [self._page(part, -number - part.offset) for _, number, part in best]
+        return pages, {-number: score for score, number, _ in best}
+
+    def wanted(self, page: _Page) -> bool:
+        """Whether a page may be an answer at all."""
+        return self._question.expired or not when.expired(page.record["expires"], self._question.now)
+
+    def ranked(self, pages: Sequence[_Page], scores: Mapping[int, float]) -> list[Found]:
+        """The hits among some pages."""
+        told = passage_scores([(p.segment, p.number, p.record["lengths"]) for p in pages], self._postings, self._rarity)
+        scored = {page.id: found for page, found in zip(pages, told, strict=True)}
+        streams = {
+            "text": {page.id: scores[page.id] for page in pages},
+            "passage": {number: max(found.values(), default=0.0) for number, found in scored.items()},
+            "time": {page.id: 1.0 for page in pages if page.number in self._timely[page.segment.name]},
+        }
+        by_id = {page.id: page for page in pages}
+        if "links" not in self._question.without:
+            matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
+            streams["links"] = self._linked(by_id, matches)
+        fused = self._fused(streams)
+        least = fusion.passing(sum(why.values()) for why in fused.values())
+        best = [max(each.values(), default=0.0) for each in (streams["text"], streams["passage"])]
+        hits = []
+        for number, why in fused.items():
+            if sum(why.values()) < least:
+                continue
+            page = by_id[number]
+            around = _comparable(scored.get(number, {}), best[1] or 1.0, scores.get(number, 0.0) / (best[0] or 1.0))
+            hits.append(indexed.found(page.record, why, around, self._matched(page)))
+        hits.sort(key=lambda hit: (hit.superseded, -hit.score, hit.path))
+        if not self._question.superseded and any(not hit.superseded for hit in hits):
+            hits = [hit for hit in hits if not hit.superseded]
+        return hits[: self._question.limit]
+
+    def _fused(self, streams: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, float]]:
+        return fusion.fuse({name: s for name, s in streams.items() if name not in self._question.without})
+
+    def _linked(self, pages: dict[int, _Page], matches: Mapping[int, float]) -> dict[int, float]:
+        """What pages are worth for their links with the best ones; pages that are new are added to `pages`."""
+        scores: dict[int, float] = {}
+        for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
+            record = pages[number].record
+            out = [indexed.fact(indexed.NAME, name) for name in record["links"]]
+            into = indexed.fact(indexed.LINK, indexed.name_of(record["path"]))
+            around = {
+                (part, other)
+                for part in self._parts
+                for fact in (*out, into)
+                for other in self._postings.having(part, fact)
+                if part.offset + other != number
+                and not part.reader.is_deleted(other)
+                and (self._allowed is None or other in self._allowed[part.name])
+            }
+            for part, other in around if len(around) <= _FAN else ():
+                page = pages.get(part.offset + other) or self._page(part, other)
+                if self.wanted(page):
+                    pages[page.id] = page
+                    scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
+        return scores
+
+    def _page(self, part: Segment, number: int) -> _Page:
+        return _Page(part, number, self._searcher.stored_fields(part.offset + number)["page"])
+
+    def _matched(self, page: _Page) -> list[str]:
+        """The query's terms that a page has."""
+        terms = dict.fromkeys(term for group in self._rarity for term in group)
+        return [term for term in terms if self._postings.of(page.segment, term).place(page.number)]
+
+    def _all(self, part: Segment, facts: Iterable[Sequence[str]]) -> frozenset[int]:
+        """The pages that have one of the facts of each list."""
+        sets = [self._any(part, each) for each in facts]
+        return frozenset.intersection(*sets)
+
+    def _any(self, part: Segment, facts: Iterable[str]) -> frozenset[int]:
+        return frozenset().union(*(self._postings.having(part, fact) for fact in facts))
+
+    def _of_time(self, part: Segment) -> Collection[int]:
+        """The pages of the time that the question names."""
+        names = self._span.names() if self._span is not None else ()
+        return self._any(part, (indexed.fact(indexed.DAY, name) for name in names))
 
 
-def _rarity(searcher: Any, terms: Sequence[str], own: Collection[str]) -> _Rarity:
-    """A word that no page has counts as two words run together, where both are known."""
-    pages = searcher.doc_count_all()
-    counts = {term: _count(searcher, term) for term in terms}
-    known = sorted((term for term in terms if counts[term]), key=lambda term: counts[term])[:_TERMS]
-    found: dict[tuple[str, ...], float] = {
-        (term,): _idf(pages, counts[term]) * (1.0 if term in own else _JOINED) for term in known
-    }
-    for term in [term for term in terms if not counts[term] and term in own][:_TERMS]:
-        for pair in query.halves(term):
-            halves = [_count(searcher, half) for half in pair]
-            if all(halves):
-                found[pair] = sum(_idf(pages, count) for count in halves) / 2
-                break
-    return found
+def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, float]]:
+    """The best passages of a page with scores that compare over pages; a page's own match counts for each of them."""
+    found = heapq.nlargest(_PASSAGES, scores.items(), key=lambda item: (item[1], -item[0]))
+    return [(number, score / best + fusion.PAGE_OF_PASSAGE * page) for number, score in found]
 
 
-def _idf(pages: int, count: int) -> float:
-    """How telling a term is that so many of all pages have."""
-    return math.log(pages / (count + 1)) + 1.0
-
-
-def _count(searcher: Any, term: str) -> int:
-    """In how many pages a term stands, deleted ones included."""
-    return int(searcher.doc_frequency("text", term))
-
-
-def _candidates(
-    searcher: Any, parts: Iterable[Segment], postings: Postings, rarity: _Rarity, facts: Sequence[str], most: int
-) -> list[_Page]:
-    """The pages that match best as a whole, best first."""
-    found: list[tuple[float, int, Segment]] = []
-    for part in parts:
-        scores = _scores(part, postings, rarity)
-        for fact in facts:
-            allowed = postings.having(part, fact)
-            scores = {number: score for number, score in scores.items() if number in allowed}
-        found += [(score, -number - part.offset, part) for number, score in _top(part, scores, most)]
-    best = heapq.nlargest(most, found, key=lambda item: item[:2])
-    return [
-        _Page(score, part, -number - part.offset, searcher.stored_fields(-number)["page"])
-        for score, number, part in best
-    ]
-
-
-def _scores(part: Segment, postings: Postings, rarity: _Rarity) -> dict[int, float]:
+def _scores(part: Segment, postings: Postings, rarity: Rarity) -> dict[int, float]:
     """The summed scores of a segment's pages."""
     scores: dict[int, float] = {}
     for group, weight in rarity.items():
@@ -138,43 +201,3 @@ def _top(part: Segment, scores: Mapping[int, float], most: int) -> list[tuple[in
         if len(left) >= most or len(best) < wanted:
             return left[:most]
         wanted *= 2
-
-
-def _passages(pages: Sequence[_Page], postings: Postings, rarity: _Rarity) -> list[float]:
-    """For each page the score of its best passage."""
-    lengths = [indexed.unpacked(page.record["lengths"]) for page in pages]
-    total, count = sum(sum(each[1:]) for each in lengths), sum(len(each) - 1 for each in lengths)
-    usual = max(1.0, total / max(1, count))
-    weights = {term: weight for group, weight in rarity.items() for term in group}
-    return [
-        _best(_within(page, postings, weights), size, usual, weights) for page, size in zip(pages, lengths, strict=True)
-    ]
-
-
-def _within(page: _Page, postings: Postings, terms: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Where the terms stand in a page, as `Words.places` tells it."""
-    found = {}
-    for term in terms:
-        numbers = indexed.unpacked(postings.of(page.segment, term).place(page.number))
-        if numbers:
-            found[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
-    return found
-
-
-def _best(
-    places: Mapping[str, list[tuple[int, int]]], lengths: Sequence[int], usual: float, weights: Mapping[str, float]
-) -> float:
-    """The score of the best passage of one page. The page's names count as words of each passage."""
-    titled = {term: pairs[0][1] for term, pairs in places.items() if pairs[0][0] == 0}
-    numbers = {number for pairs in places.values() for number, _ in pairs if number}
-    if not numbers and len(lengths) > 1:
-        numbers = {1}
-    scores = dict.fromkeys(numbers, 0.0)
-    for term, pairs in places.items():
-        counts = dict(pairs)
-        for number in numbers:
-            count = counts.get(number, 0) + titled.get(term, 0)
-            if count:
-                scores[number] += weights[term] * impact(count, norm(lengths[number] + lengths[0], usual))
-    around = (score + _NEIGHBOUR * (scores.get(n - 1, 0.0) + scores.get(n + 1, 0.0)) for n, score in scores.items())
-    return max(around, default=0.0)

@@ -1,0 +1,63 @@
+"""How well each passage of some pages answers a query: BM25 over passages, with words of those beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from vaultd.core.fusion import NEIGHBOUR
+from vaultd.store import indexed
+from vaultd.store.postings import Postings, Segment, impact, norm
+from vaultd.store.rarity import Rarity
+
+__all__ = ["Scored", "passage_scores"]
+
+Scored: TypeAlias = Mapping[int, float]
+"""The scores of a page's passages that have a word of the query, by the passage's number from 1."""
+
+
+def passage_scores(
+    pages: Sequence[tuple[Segment, int, bytes]], postings: Postings, rarity: Rarity
+) -> list[dict[int, float]]:
+    """The scores of the passages of each page (its segment, number in there, and packed passages' lengths).
+
+    The usual length of a passage is that in these pages.
+    """
+    lengths = [indexed.unpacked(packed) for _, _, packed in pages]
+    total, count = sum(sum(each[1:]) for each in lengths), sum(len(each) - 1 for each in lengths)
+    usual = max(1.0, total / max(1, count))
+    weights = {term: weight for group, weight in rarity.items() for term in group}
+    return [
+        _scores(_places(segment, number, postings, weights), size, usual, weights)
+        for (segment, number, _), size in zip(pages, lengths, strict=True)
+    ]
+
+
+def _places(
+    segment: Segment, number: int, postings: Postings, terms: Iterable[str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Where the terms stand in a page, as `Words.places` tells it."""
+    found = {}
+    for term in terms:
+        numbers = indexed.unpacked(postings.of(segment, term).place(number))
+        if numbers:
+            found[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return found
+
+
+def _scores(
+    places: Mapping[str, list[tuple[int, int]]], lengths: Sequence[int], usual: float, weights: Mapping[str, float]
+) -> dict[int, float]:
+    """The scores of one page's passages. The page's names count as words of each passage."""
+    titled = {term: pairs[0][1] for term, pairs in places.items() if pairs[0][0] == 0}
+    numbers = {number for pairs in places.values() for number, _ in pairs if number}
+    if not numbers and len(lengths) > 1:
+        numbers = {1}
+    scores = dict.fromkeys(sorted(numbers), 0.0)
+    for term, pairs in places.items():
+        counts = dict(pairs)
+        for number in numbers:
+            count = counts.get(number, 0) + titled.get(term, 0)
+            if count:
+                scores[number] += weights[term] * impact(count, norm(lengths[number] + lengths[0], usual))
+    return {n: score + NEIGHBOUR * (scores.get(n - 1, 0.0) + scores.get(n + 1, 0.0)) for n, score in scores.items()}
