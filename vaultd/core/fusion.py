@@ -6,10 +6,10 @@ up ranked better than adding up reciprocal ranks (constants of 3 and 10) on all 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-__all__ = ["FLOOR", "JOINED", "NEAR", "NEIGHBOUR", "PAGE_OF_PASSAGE", "STREAMS", "fuse", "passing"]
+__all__ = ["FLOOR", "FLOOR_OF_ONE", "JOINED", "NEAR", "NEIGHBOUR", "PAGE_OF_PASSAGE", "STREAMS", "answers", "fuse"]
 
 STREAMS: Mapping[str, float] = {
     "text": 1.0,  # BM25 of the whole page
@@ -19,8 +19,11 @@ STREAMS: Mapping[str, float] = {
 }
 """The streams and their weights."""
 
-FLOOR = 0.3
-"""The share of the best match below which a page is no answer."""
+FLOOR, FLOOR_OF_ONE = 0.3, 0.55
+"""The share of the best match below which a page is no answer; and that for a page that has but one of the query's
+terms, where the best one has more. A floor on the share of the query's terms that a page has was tried: what it kept
+out cost more answers.
+"""
 
 NEIGHBOUR = 0.2
 """The share of the passages before and after in a passage's score: they say what it is about."""
@@ -49,6 +52,7 @@ def fuse(streams: Mapping[str, Mapping[Key, float]]) -> dict[Key, dict[str, floa
     return told
 
 
-def passing(matches: Iterable[float]) -> float:
-    """The match that a page needs to be an answer."""
-    return FLOOR * max(matches, default=0.0)
+def answers(match: float, terms: int, best: tuple[float, int]) -> bool:
+    """Whether a page is an answer beside the best one, by match and number of the query's terms of each."""
+    least = FLOOR_OF_ONE if terms < 2 <= best[1] else FLOOR
+    return match >= least * best[0]

@@ -35,11 +35,11 @@ TAILS = 6
 """How many tails of a path are terms of their own."""
 
 _STOP_WORDS = """
-    a about after all also am an and any are as at be because been before being but by can could did do does
-    doing during each for from had has have having he her here hers him his how i if in into is it its just me
-    more most my of off on once only or other our out over own same she should so some such than that the their
-    theirs them then there these they this those through to too under until up very was we were what when where
-    which while who whom why will with would you your yours
+    a about after all also am an and any are as at be because been before being but by can could did do does doing
+    during each for from had has have having he her here hers him his how i if in into is it its just let me might
+    more most my no nor not of off on once only or other our out over own same shall she should so some such than
+    that the their theirs them then there these they this those through to too under until up us very was we were
+    what when where which while who whom why will with would yet you your yours
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """English words that say nothing in a query; they count only in a query of nothing else."""

@@ -5,9 +5,10 @@ It settles close contests and hides nothing: a session's record steps back behin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
-__all__ = ["CEILING", "FLOOR", "authority"]
+__all__ = ["CEILING", "FLOOR", "asks_of_sessions", "authority"]
 
 FLOOR = 0.55
 """The smallest factor."""
@@ -32,14 +33,38 @@ _LINT = -0.2
 _PINNED = 0.08
 
 
+_OF_SESSIONS = re.compile(
+    r"\b(?:left to (?:do|try|fix)|still (?:open|missing|to do|left)|last time|last session|next steps?|(?:we|i|you) (?:stop|tr(?:y|ied))"
+    r"|(?:did|have) (?:we|i|you|\w+) (?:do|done|tr(?:y|ied)|change|stop|finish))\b",
+    re.IGNORECASE,
+)
+
+
+def asks_of_sessions(query: str) -> bool:
+    """Whether a query asks what was done or left: then a session's record is what is wanted."""
+    return _OF_SESSIONS.search(query) is not None
+
+
 def authority(
-    kind: str, tier: str, *, path: str = "", pinned: bool = False, superseded: bool = False, tags: Collection[str] = ()
+    kind: str,
+    tier: str,
+    *,
+    path: str = "",
+    pinned: bool = False,
+    superseded: bool = False,
+    tags: Collection[str] = (),
+    of_sessions: bool = False,
 ) -> float:
-    """The factor of a page, from `FLOOR` to `CEILING`; 1.0 for a page of which nothing special is known."""
+    """The factor of a page, from `FLOOR` to `CEILING`; 1.0 for a page of which nothing special is known.
+
+    `of_sessions`: the question asks of sessions, whose records do not step back then.
+    """
     lowered = {tag.casefold().lstrip("#") for tag in tags}
     if superseded:
         lowered.add("superseded")
-    factor = 1.0 + _KINDS.get(kind, 0.0) + _TIERS.get(tier, 0.0) + (_PINNED if pinned else 0.0)
+    factor = 1.0 + (_PINNED if pinned else 0.0)
+    if not (of_sessions and kind == "session"):
+        factor += _KINDS.get(kind, 0.0) + _TIERS.get(tier, 0.0)
     folders = path.split("/")[:-1]
     if "_lint" in folders:
         factor += _LINT

@@ -78,8 +78,8 @@ class LocalService:
             project = None if everywhere else scoping.readable(stores, scope)
             pending = self._live.catch_up()
             which = None if everywhere else project.id if project else ""
-            question = Question(text, stores.clock(), limit, which, where or {})
-            answer = recall.answer(stores, self._live.index, question)
+            question = Question(text, stores.clock(), limit, where=where or {})
+            answer = recall.answer(stores, self._live.index, question, which)
             slugs = {p.id: p.slug for p in stores.projects.known()}
             told: Reply = replace(
                 answer,

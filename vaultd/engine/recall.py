@@ -11,7 +11,7 @@ from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import locate_in, title_of
 from vaultd.core.passages import lines_of, spans
-from vaultd.core.question import Question
+from vaultd.core.question import EVERYTHING, Question
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores
 from vaultd.errors import NotFoundError, UsageError
@@ -83,9 +83,14 @@ class Recent:
 
 
 def search(
-    stores: Stores, question: Question, *, daemon: bool = False, progress: Callable[[int, int], None] | None = None
+    stores: Stores,
+    question: Question,
+    project: str | None,
+    *,
+    daemon: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Answer:
-    """Answer a question for its project, or for the whole vault.
+    """Answer a question for a project (id, "" for none), or for the whole vault when `project` is None.
 
     Pages that the index does not know are indexed first, unless there are many and a daemon is at it. A project's
     answer keeps `_global` and pages outside all projects apart. No query is an error; a query without a word has no
@@ -99,26 +104,21 @@ def search(
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-        told = answer(stores, index, question)
+        told = answer(stores, index, question, project)
         if index.doubt:  # it turned out damaged while it was read
             reconcile.run(reconcile.behind(), progress)
-            told = answer(stores, index, question)
+            told = answer(stores, index, question, project)
         return replace(told, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()
 
 
-def answer(stores: Stores, index: Index, question: Question) -> Answer:
-    """The hits of all scopes that a question has."""
-
-    def hits(project: str | None) -> list[Hit]:
-        found = index.search(replace(question, project=project))
-        return _hits(stores, question.text, found, question.limit)
-
-    project = question.project
-    if project is None:
-        return Answer(question.text, "", index.generation, 0, hits(None))
-    return Answer(question.text, project, index.generation, 0, hits(project), hits("_global"), hits(""))
+def answer(stores: Stores, index: Index, question: Question, project: str | None) -> Answer:
+    """The hits of all scopes: a project's, those of `_global` and those outside projects apart; None for all in one."""
+    groups = [(project,), ("_global",), ("",)] if project is not None else [EVERYTHING]
+    found = index.search(replace(question, groups=groups))
+    lists = [_hits(stores, question.text, pages, question.limit) for pages in found]
+    return Answer(question.text, project or "", index.generation, 0, *lists)
 
 
 def _hits(stores: Stores, text: str, found: Sequence[Found], most: int) -> list[Hit]:

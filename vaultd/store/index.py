@@ -138,13 +138,17 @@ class Index:
                 self._known = self._read(lambda view: (view.build, view.number, _known(view)))
             return self._known[2] if self._known is not None else {}
 
-    def search(self, question: Question) -> list[Found]:
-        """The pages that answer a question, best first, superseded ones after all others; no word in it, no hit."""
+    def search(self, question: Question) -> list[list[Found]]:
+        """The pages that answer a question, for each of its groups: best first, superseded ones after all others.
+
+        A question without a word finds nothing.
+        """
+        nothing: list[list[Found]] = [[] for _ in question.groups]
         if question.limit < 1 or not query.terms(question.text):
-            return []
+            return nothing
         with self._lock:
             postings = self._postings
-            return self._read(lambda view: best_pages(view.searcher, postings, question)) or []
+            return self._read(lambda view: best_pages(view.searcher, postings, question)) or nothing
 
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.

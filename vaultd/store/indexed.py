@@ -240,9 +240,14 @@ def known(page: Mapping[str, Any]) -> Known:
 
 
 def found(
-    page: Mapping[str, Any], why: Mapping[str, float], passages: Sequence[tuple[int, float]], matched: Sequence[str]
+    page: Mapping[str, Any],
+    why: Mapping[str, float],
+    passages: Sequence[tuple[int, float]],
+    matched: Sequence[str],
+    *,
+    of_sessions: bool = False,
 ) -> Found:
-    """A hit from a page's record: how well it matches, weighed by its authority."""
+    """A hit from a page's record: how well it matches, weighed by its authority (`of_sessions` as there)."""
     factor = authority(
         page["kind"],
         page["tier"],
@@ -250,6 +255,7 @@ def found(
         pinned=page["pinned"],
         superseded=page["superseded"],
         tags=page["tags"],
+        of_sessions=of_sessions,
     )
     told = {name: page[name] for name in ("path", "project", "kind", "tier", "title", "updated", "summary")}
     return Found(

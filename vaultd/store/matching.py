@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 from vaultd.core import fusion, query, when
 from vaultd.core.question import Question
+from vaultd.core.ranking import asks_of_sessions
 from vaultd.store import indexed
 from vaultd.store.indexed import Found
 from vaultd.store.passagescores import Scored, passage_scores
@@ -40,16 +42,31 @@ class _Page(NamedTuple):
         return self.segment.offset + self.number
 
 
-def best_pages(searcher: Any, postings: Postings, question: Question) -> list[Found]:
-    """The best pages for a question, best first, superseded ones after all others. Equals come by their paths."""
+_Allowed: TypeAlias = Mapping[str, frozenset[int]] | None
+"""The pages of each segment that may answer; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group of pages that gets a list of its own: those that may be in it, and its candidates."""
+
+    allowed: _Allowed
+    pages: Sequence[_Page]
+
+    def holds(self, part: Segment, number: int) -> bool:
+        """Whether a page belongs to it."""
+        return self.allowed is None or number in self.allowed[part.name]
+
+
+def best_pages(searcher: Any, postings: Postings, question: Question) -> list[list[Found]]:
+    """The best pages for a question, a list for each of its groups: best first, superseded ones after all others.
+
+    Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer; of
+    the first group, beside its own best.
+    """
     search = _Search(searcher, postings, question)
-    most = max(_CANDIDATES, 2 * question.limit)
-    while True:
-        pages, scores = search.candidates(most)
-        left = [page for page in pages if search.wanted(page)]
-        if len(pages) < most or sum(not page.record["superseded"] for page in left) >= question.limit:
-            return search.ranked(left, scores)
-        most *= 2
+    groups = [search.group(group) for group in question.groups]
+    return search.ranked(groups)
 
 
 class _Search:
@@ -67,66 +84,94 @@ class _Search:
         own = set(query.tokens(text))
         if self._span is not None and own <= query.STOP_WORDS:
             self._terms = []  # nothing but the time is asked for
+        self._of_sessions = self._span is not None or asks_of_sessions(question.text)
         self._rarity: Rarity = rarities(searcher, self._terms, own)
-        facts = [[indexed.fact(key, value) for value in values] for key, values in question.where.items()]
-        if question.project is not None:
-            facts.append([indexed.fact(indexed.PROJECT, question.project)])
-        self._allowed = {part.name: self._all(part, facts) for part in self._parts} if facts else None
         self._timely = {part.name: self._of_time(part) for part in self._parts}
+        self._scores = {part.name: self._matching(part) for part in self._parts}
 
-    def candidates(self, most: int) -> tuple[list[_Page], dict[int, float]]:
-        """The pages that match best as a whole, best first, and their scores; those of the time when it alone is asked
-        for.
-        """
-        found: list[tuple[float, int, Segment]] = []
-        for part in self._parts:
-            scores = _scores(part, self._postings, self._rarity)
-            if not self._terms:
-                scores = dict.fromkeys(self._timely[part.name], 1.0)
-            if self._allowed is not None:
-                allowed = self._allowed[part.name]
-                scores = {number: score for number, score in scores.items() if number in allowed}
-            found += [(score, -number - part.offset, part) for number, score in _top(part, scores, most)]
-        best = heapq.nlargest(most, found, key=lambda item: item[:2])
-        pages = [self._page(part, -number - part.offset) for _, number, part in best]
-        return pages, {-number: score for score, number, _ in best}
+    def group(self, projects: Collection[str] | None) -> _Group:
+        """The pages of a group that match best as a whole; more of them when many are superseded or expired."""
+        facts = [[indexed.fact(key, value) for value in values] for key, values in self._question.where.items()]
+        if projects is not None:
+            facts.append([indexed.fact(indexed.PROJECT, project) for project in projects])
+        allowed = {part.name: self._all(part, facts) for part in self._parts} if facts else None
+        most = max(_CANDIDATES, 2 * self._question.limit)
+        while True:
+            pages = self._candidates(allowed, most)
+            left = [page for page in pages if self._wanted(page)]
+            if len(pages) < most or sum(not page.record["superseded"] for page in left) >= self._question.limit:
+                return _Group(allowed, left)
+            most *= 2
 
-    def wanted(self, page: _Page) -> bool:
-        """Whether a page may be an answer at all."""
-        return self._question.expired or not when.expired(page.record["expires"], self._question.now)
-
-    def ranked(self, pages: Sequence[_Page], scores: Mapping[int, float]) -> list[Found]:
-        """The hits among some pages."""
-        told = passage_scores([(p.segment, p.number, p.record["lengths"]) for p in pages], self._postings, self._rarity)
-        scored = {page.id: found for page, found in zip(pages, told, strict=True)}
+    def ranked(self, groups: Sequence[_Group]) -> list[list[Found]]:
+        """The hits of each group."""
+        pages = {page.id: page for group in groups for page in group.pages}
+        scores = {page.id: self._scores[page.segment.name][page.number] for page in pages.values()}
+        told = passage_scores(
+            [(page.segment, page.number, page.record["lengths"]) for page in pages.values()],
+            self._postings,
+            self._rarity,
+        )
+        scored = dict(zip(pages, told, strict=True))
         streams = {
-            "text": {page.id: scores[page.id] for page in pages},
+            "text": scores,
             "passage": {number: max(found.values(), default=0.0) for number, found in scored.items()},
-            "time": {page.id: 1.0 for page in pages if page.number in self._timely[page.segment.name]},
+            "time": {page.id: 1.0 for page in pages.values() if page.number in self._timely[page.segment.name]},
         }
-        by_id = {page.id: page for page in pages}
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
-            streams["links"] = self._linked(by_id, matches)
-        fused = self._fused(streams)
-        least = fusion.passing(sum(why.values()) for why in fused.values())
-        best = [max(each.values(), default=0.0) for each in (streams["text"], streams["passage"])]
-        hits = []
-        for number, why in fused.items():
-            if sum(why.values()) < least:
-                continue
-            page = by_id[number]
-            around = _comparable(scored.get(number, {}), best[1] or 1.0, scores.get(number, 0.0) / (best[0] or 1.0))
-            hits.append(indexed.found(page.record, why, around, self._matched(page)))
+            streams["links"] = self._linked(pages, groups, matches)
+        best = max(scores.values(), default=0.0) or 1.0, max(streams["passage"].values(), default=0.0) or 1.0
+        found = {
+            number: indexed.found(
+                pages[number].record,
+                why,
+                _comparable(scored.get(number, {}), best[1], scores.get(number, 0.0) / best[0]),
+                self._matched(pages[number]),
+                of_sessions=self._of_sessions,
+            )
+            for number, why in self._fused(streams).items()
+        }
+        lists = [[hit for n, hit in found.items() if group.holds(pages[n].segment, pages[n].number)] for group in groups]
+        top = max(found.values(), key=_match, default=None)
+        return [self._cut(hits, top if number else max(hits, key=_match, default=None)) for number, hits in enumerate(lists)]
+
+    def _cut(self, hits: Sequence[Found], best: Found | None) -> list[Found]:
+        """A group's hits in their order, as many as are wanted; none that is no answer beside the best one."""
+        top = (_match(best), len(best.matched)) if best is not None else (0.0, 0)
+        hits = [hit for hit in hits if fusion.answers(_match(hit), len(hit.matched), top)]
         hits.sort(key=lambda hit: (hit.superseded, -hit.score, hit.path))
-        if not self._question.superseded and any(not hit.superseded for hit in hits):
+        if not self._question.superseded and self._span is None and any(not hit.superseded for hit in hits):
             hits = [hit for hit in hits if not hit.superseded]
         return hits[: self._question.limit]
+
+    def _candidates(self, allowed: _Allowed, most: int) -> list[_Page]:
+        """The pages that match best as a whole, best first; all of the time when it alone is asked for."""
+        found: list[tuple[float, int, Segment]] = []
+        for part in self._parts:
+            scores = self._scores[part.name]
+            if allowed is not None:
+                scores = {number: score for number, score in scores.items() if number in allowed[part.name]}
+            found += [(score, -number - part.offset, part) for number, score in _top(part, scores, most)]
+        best = heapq.nlargest(most, found, key=lambda item: item[:2])
+        return [self._page(part, -number - part.offset) for _, number, part in best]
+
+    def _matching(self, part: Segment) -> dict[int, float]:
+        """The scores of all pages of a segment that match, deleted ones too."""
+        if not self._terms:
+            return dict.fromkeys(self._timely[part.name], 1.0)
+        return _scores(part, self._postings, self._rarity)
+
+    def _wanted(self, page: _Page) -> bool:
+        """Whether a page may be an answer at all."""
+        return self._question.expired or not when.expired(page.record["expires"], self._question.now)
 
     def _fused(self, streams: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, float]]:
         return fusion.fuse({name: s for name, s in streams.items() if name not in self._question.without})
 
-    def _linked(self, pages: dict[int, _Page], matches: Mapping[int, float]) -> dict[int, float]:
+    def _linked(
+        self, pages: dict[int, _Page], groups: Sequence[_Group], matches: Mapping[int, float]
+    ) -> dict[int, float]:
         """What pages are worth for their links with the best ones; pages that are new are added to `pages`."""
         scores: dict[int, float] = {}
         for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
@@ -140,11 +185,11 @@ class _Search:
                 for other in self._postings.having(part, fact)
                 if part.offset + other != number
                 and not part.reader.is_deleted(other)
-                and (self._allowed is None or other in self._allowed[part.name])
+                and any(group.holds(part, other) for group in groups)
             }
             for part, other in around if len(around) <= _FAN else ():
                 page = pages.get(part.offset + other) or self._page(part, other)
-                if self.wanted(page):
+                if self._wanted(page):
                     pages[page.id] = page
                     scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
         return scores
@@ -169,6 +214,11 @@ class _Search:
         """The pages of the time that the question names."""
         names = self._span.names() if self._span is not None else ()
         return self._any(part, (indexed.fact(indexed.DAY, name) for name in names))
+
+
+def _match(hit: Found) -> float:
+    """How well a page matches, whatever its authority."""
+    return sum(part for name, part in hit.why.items() if name != "authority")
 
 
 def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, float]]:

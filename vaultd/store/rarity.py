@@ -16,7 +16,7 @@ Rarity: TypeAlias = Mapping[tuple[str, ...], float]
 
 _TERMS = 64  # of a long query the rarest terms are looked up
 _NEAREST = 3  # spellings that are tried instead of a word
-_SHORTEST, _LONG = 4, 8  # letters of a word that may be misspelt, and of one that may be so twice
+_SHORTEST, _LONG = 5, 8  # letters of a word that may be misspelt, and of one that may be so twice
 
 
 def rarities(searcher: Any, terms: Sequence[str], own: Collection[str]) -> Rarity:
@@ -63,7 +63,7 @@ def _near(searcher: Any, term: str) -> list[str]:
     most = 2 if len(term) >= _LONG else 1
     found = []
     for word in _beginning(searcher, term[0]):
-        if abs(len(word) - len(term)) <= most and word.isalpha() and len(word) >= _SHORTEST:
+        if abs(len(word) - len(term)) <= most and word.isalpha() and word[:-1] != term[:-1]:  # "respond" is no "response"
             far = distance(term, word, most)
             if far <= most:
                 found.append((far, -_count(searcher, word), word))
