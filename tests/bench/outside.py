@@ -20,7 +20,7 @@ from vaultd.config import load
 from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
-from vaultd.engine.service import Scope
+from vaultd.engine.service import Scope, Search
 from vaultd.engine.setup import init
 from vaultd.engine.stores import local_now, open_stores
 
@@ -45,8 +45,10 @@ def factory(vault: str) -> Callable[[str, int, dict[str, Any]], list[str]]:
     service = _service(vault)
 
     def search(query: str, k: int, meta: dict[str, Any]) -> list[str]:
-        where = {key: [meta[key]] if isinstance(meta[key], str) else meta[key] for key in ("scope", "user") if key in meta}
-        return [hit["path"] for hit in service.query(Scope(), query, limit=k, everywhere=True, where=where)["hits"]]
+        where = {
+            key: [meta[key]] if isinstance(meta[key], str) else meta[key] for key in ("scope", "user") if key in meta
+        }
+        return [hit["path"] for hit in service.query(Scope(), query, Search(k, True, where=where))["hits"]]
 
     return search
 
@@ -56,7 +58,7 @@ def turns(vault: str) -> Callable[[str, int], list[str]]:
     service = _service(vault)
 
     def search(query: str, k: int) -> list[str]:
-        hits = service.query(Scope(), query, limit=k, everywhere=True)["hits"]
+        hits = service.query(Scope(), query, Search(k, True))["hits"]
         found = [(-part["score"], hit["path"] + part["anchor"]) for hit in hits for part in hit["passages"]]
         return [place for _, place in sorted(found)][:k]
 

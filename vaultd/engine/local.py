@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from vaultd.core import frontmatter
 from vaultd.core.address import GLOBAL, page_path
 from vaultd.core.cutting import bounded
 from vaultd.core.markdown import title_of
-from vaultd.core.question import Question
 from vaultd.core.sanitize import line
-from vaultd.engine import authoring, listing, passing, recall, scoping
+from vaultd.engine import authoring, listing, passing, scoping
+from vaultd.engine.answers import Wanted, answer
 from vaultd.engine.health import AWAY, Pulse, health
 from vaultd.engine.live import Live
 from vaultd.engine.projects import Project
 from vaultd.engine.receive import receive
 from vaultd.engine.routing import ROUTING
-from vaultd.engine.service import Health, Hook, Page, Reply, Scope
+from vaultd.engine.service import DEFAULT, Health, Hook, Page, Reply, Scope, Search
 from vaultd.engine.status import status
 from vaultd.engine.stores import Stores
 from vaultd.errors import HeldError, NotFoundError, NoVaultError, UsageError
@@ -63,33 +62,38 @@ class LocalService:
             with self._guard:
                 self._spare.append(stores)
 
-    def query(
-        self,
-        scope: Scope,
-        text: str,
-        *,
-        limit: int = 10,
-        everywhere: bool = False,
-        where: Mapping[str, Sequence[str]] | None = None,
-    ) -> Reply:
+    def query(self, scope: Scope, text: str, search: Search = DEFAULT) -> Reply:
         """Search."""
-        listing.bounds(limit, 100)
         with self._stores() as stores:
-            project = None if everywhere else scoping.readable(stores, scope)
+            projects = self._asked(stores, scope, search)
             pending = self._live.catch_up()
-            which = None if everywhere else project.id if project else ""
-            question = Question(text, stores.clock(), limit, where=where or {})
-            answer = recall.answer(stores, self._live.index, question, which)
+            wanted = Wanted(
+                None if projects is None else [project.id if project else "" for project in projects],
+                search.limit,
+                search.where,
+                search.expired,
+                search.superseded,
+                search.pinned_first,
+                search.explain,
+                search.tokens,
+            )
             slugs = {p.id: p.slug for p in stores.projects.known()}
-            told: Reply = replace(
-                answer,
-                project=project.slug if project else "",
-                pending=pending + len(stores.inbox.pending()),
-                other_hits=answer.other_hits if which else [],
-            ).as_dict()
+            told: Reply = answer(stores, self._live.index, text, wanted).as_dict()
+            told["project"] = _slug(projects[0]) if projects else ""
+            told["pending"] = pending + len(stores.inbox.pending())
         for name in ("hits", "global_hits", "other_hits"):
             told[name] = [{**hit, "project": slugs.get(hit["project"], hit["project"])} for hit in told[name]]
         return told
+
+    def _asked(self, stores: Stores, scope: Scope, search: Search) -> list[Project | None] | None:
+        """The projects that are asked, the scope's first, None for no project; None for all of them."""
+        if search.everywhere:
+            return None
+        named: list[Project | None] = [scoping.any_project(stores, name) for name in search.projects]
+        if named and not (scope.project or scope.cwd):
+            return named
+        own = scoping.readable(stores, scope)
+        return [own, *(project for project in named if project != own)]
 
     def recent(self, scope: Scope, *, limit: int = 10, everywhere: bool = False) -> Reply:
         """Newest pages."""
@@ -276,7 +280,7 @@ class LocalService:
 
     def _best(self, stores: Stores, scope: Scope, query: str) -> PageFile:
         """The page that answers a query best."""
-        told = self.query(scope, query, limit=1)
+        told = self.query(scope, query, Search(limit=1))
         for hit in (*told["hits"], *told["global_hits"], *told["other_hits"]):
             page = stores.vault.read(hit["path"])
             if page is not None:

@@ -7,11 +7,11 @@ for no project.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-__all__ = ["Health", "Hook", "Page", "Reply", "Scope", "Service"]
+__all__ = ["DEFAULT", "Health", "Hook", "Page", "Reply", "Scope", "Search", "Service"]
 
 Reply: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -26,6 +26,28 @@ class Scope:
 
     project: str = ""
     cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a client wants a query answered.
+
+    `everywhere`: all projects in one list. `projects`: these as well as, or instead of, that of the scope. `where`: only
+    pages whose frontmatter has one of the values of each key. `expired`, `superseded`: such pages too. `pinned_first`:
+    the pinned pages in front. `explain`: why each hit stands where it does. `tokens`: about how long the hits may be
+    all together (4 bytes each), 0 for any length. `as_of`: a day or time with offset; the vault as git had it then.
+    """
+
+    limit: int = 10
+    everywhere: bool = False
+    projects: Sequence[str] = ()
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    expired: bool = False
+    superseded: bool = False
+    pinned_first: bool = False
+    explain: bool = False
+    tokens: int = 0
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +90,15 @@ class Health:
     problems: Sequence[str]
 
 
+DEFAULT = Search()
+"""A search as it is when nothing is said."""
+
+
 class Service(Protocol):
     """The use cases of an open vault."""
 
-    def query(self, scope: Scope, text: str, *, limit: int = 10, everywhere: bool = False) -> Reply:
-        """Search: `search --json` of the format, its `project` the slug. `everywhere`: all projects.
+    def query(self, scope: Scope, text: str, search: Search = DEFAULT) -> Reply:
+        """Search: `search --json` of the format, its `project` the slug.
 
         A page written by this service, or saved before the call, is found.
         """

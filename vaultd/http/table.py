@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vaultd.core.event import Kind
-from vaultd.engine.service import Reply, Scope, Service
+from vaultd.engine.service import Reply, Scope, Search, Service
 from vaultd.http.values import Parameter
 
 __all__ = ["BASE", "ROUTES", "SCOPE", "Route"]
@@ -46,7 +46,9 @@ def _limit(most: int, default: int) -> Parameter:
 
 
 def _search(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
-    return service.query(scope, v["query"], limit=v["limit"], everywhere=v["everywhere"])
+    names = ("limit", "everywhere", "expired", "superseded", "pinned_first", "explain", "tokens")
+    search = Search(projects=v["projects"] or (), **{name: v[name] for name in names})
+    return service.query(scope, v["query"], search)
 
 
 def _recent(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
@@ -87,7 +89,17 @@ ROUTES: Sequence[Route] = (
         "/search",
         "The pages that answer a query, best first",
         _search,
-        (Parameter("query", str, "the words to look for", required=True), _limit(100, 10), _EVERYWHERE),
+        (
+            Parameter("query", str, "the words to look for", required=True),
+            _limit(100, 10),
+            _EVERYWHERE,
+            Parameter("projects", list, "these projects as well, with commas"),
+            Parameter("expired", bool, "pages whose time is over, too", False),
+            Parameter("superseded", bool, "pages that others replaced, too", False),
+            Parameter("pinned_first", bool, "the pinned pages in front", False),
+            Parameter("explain", bool, "why each hit stands where it does", False),
+            Parameter("tokens", int, "about how long all hits may be together, 0 for any length", 0, 0, 100_000),
+        ),
     ),
     Route("/recent", "The pages that changed last", _recent, (_limit(100, 10), _EVERYWHERE)),
     Route("/pages", "The pages, by path", _pages, (_limit(1000, 100), _OFFSET, _EVERYWHERE)),

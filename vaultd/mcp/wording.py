@@ -41,9 +41,12 @@ def rows(pages: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
     for page in pages:
         what = " · ".join(str(page[key])[:200] for key in ("title", "kind", "updated") if page.get(key))
-        lines.append(f"- {page['path']}{page.get('anchor') or ''} · {what}")
+        replaced = " · superseded" if page.get("superseded") else ""
+        lines.append(f"- {page['path']}{page.get('anchor') or ''} · {what}{replaced}")
         if page.get("snippet"):
             lines.append(f"    {' '.join(str(page['snippet']).split())}")
+        for passage in page.get("more", ()):
+            lines.append(f"    {passage['anchor']} {' '.join(str(passage['snippet']).split())}".rstrip())
     return lines
 
 

@@ -150,6 +150,17 @@ class Index:
             postings = self._postings
             return self._read(lambda view: best_pages(view.searcher, postings, question)) or nothing
 
+    def record(self, path: str) -> Found | None:
+        """A page as a hit that nothing was asked of; None when the index does not have it."""
+
+        def read(view: _View) -> Found | None:
+            for number in view.searcher.document_numbers(path=indexed.key(path)):
+                return indexed.found(view.searcher.stored_fields(number)["page"], {}, (), ())
+            return None
+
+        with self._lock:
+            return self._read(read)
+
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.
 

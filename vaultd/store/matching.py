@@ -132,9 +132,13 @@ class _Search:
             )
             for number, why in self._fused(streams).items()
         }
-        lists = [[hit for n, hit in found.items() if group.holds(pages[n].segment, pages[n].number)] for group in groups]
+        lists = [
+            [hit for n, hit in found.items() if group.holds(pages[n].segment, pages[n].number)] for group in groups
+        ]
         top = max(found.values(), key=_match, default=None)
-        return [self._cut(hits, top if number else max(hits, key=_match, default=None)) for number, hits in enumerate(lists)]
+        return [
+            self._cut(hits, top if number else max(hits, key=_match, default=None)) for number, hits in enumerate(lists)
+        ]
 
     def _cut(self, hits: Sequence[Found], best: Found | None) -> list[Found]:
         """A group's hits in their order, as many as are wanted; none that is no answer beside the best one."""

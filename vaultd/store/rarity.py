@@ -63,7 +63,9 @@ def _near(searcher: Any, term: str) -> list[str]:
     most = 2 if len(term) >= _LONG else 1
     found = []
     for word in _beginning(searcher, term[0]):
-        if abs(len(word) - len(term)) <= most and word.isalpha() and word[:-1] != term[:-1]:  # "respond" is no "response"
+        if (
+            abs(len(word) - len(term)) <= most and word.isalpha() and word[:-1] != term[:-1]
+        ):  # "respond" is no "response"
             far = distance(term, word, most)
             if far <= most:
                 found.append((far, -_count(searcher, word), word))

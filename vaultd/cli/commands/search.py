@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultd.cli.terminal import Terminal
-    from vaultd.engine.recall import Hit
+    from vaultd.engine.answers import Hit
 
 HELP = "search the vault"
 _BLOCK_ID = re.compile(r" \^[\w-]+\Z")
@@ -22,31 +22,52 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paths", action="store_true", help="one path a line")
     parser.add_argument("--all", action="store_true", help="search every project, not only this folder's")
     parser.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE", help="only pages whose frontmatter says so"
+        "--where",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="only pages whose frontmatter says so; of several values for one key, one of them",
     )
+    parser.add_argument("--scope", action="append", default=[], metavar="PROJECT", help="another project's pages too")
+    parser.add_argument("--pinned-first", action="store_true", help="the pinned pages in front")
+    parser.add_argument("--superseded", action="store_true", help="pages that others replaced, too")
+    parser.add_argument("--expired", action="store_true", help="pages whose time is over, too")
+    parser.add_argument("--explain", action="store_true", help="why each hit stands where it does")
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Search and print."""
     from vaultd.cli.opening import here, opened
+    from vaultd.engine.answers import Wanted
     from vaultd.engine.processes import daemon_process
     from vaultd.engine.recall import search
+    from vaultd.engine.scoping import any_project
     from vaultd.errors import UsageError
 
     stores = opened(args, forgiving=True)
-    where = {}
+    where: dict[str, list[str]] = {}
     for pair in args.where:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError(f"--where takes KEY=VALUE, not {pair!r}.")
-        where[key] = value
+        where.setdefault(key, []).append(value)
     project = None if args.all else here(stores)
+    others = [any_project(stores, name).id for name in args.scope]
+    wanted = Wanted(
+        None
+        if args.all or not (project or others)
+        else list(dict.fromkeys([*([project.id] if project else []), *others])),
+        args.limit,
+        where,
+        args.expired,
+        args.superseded,
+        args.pinned_first,
+        args.explain,
+    )
     answer = search(
         stores,
         " ".join(args.query),
-        limit=args.limit,
-        project=project.id if project else None,
-        where=where,
+        wanted,
         daemon=daemon_process(stores) is not None,
         progress=lambda done, total: terminal.progress("indexing", done, total),
     )
@@ -80,7 +101,14 @@ def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:
         # A block's id is for links, not for the eye.
         anchor = "" if hit.anchor.startswith("#^") else hit.anchor
         snippet = _BLOCK_ID.sub("", hit.snippet)
-        terminal.say(f"{hit.path}{anchor}  ({hit.kind})")
+        terminal.say(f"{hit.path}{anchor}  ({hit.kind}{', superseded' if hit.superseded else ''})")
         terminal.say(f"    {hit.title}")
         if snippet and snippet != hit.title:
             terminal.say(f"    {snippet}")
+        if hit.why:
+            terminal.say("    because: " + ", ".join(f"{name} {_told(part)}" for name, part in hit.why.items()))
+
+
+def _told(part: object) -> str:
+    """A part of why a hit is one."""
+    return " ".join(map(str, part)) if isinstance(part, list) else str(part)

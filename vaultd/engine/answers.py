@@ -1,0 +1,206 @@
+"""Answers to queries: hits with the passages that answer, from a project, from what holds everywhere, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from vaultd.core import frontmatter
+from vaultd.core.address import GLOBAL
+from vaultd.core.markdown import locate_in
+from vaultd.core.passages import lines_of, spans
+from vaultd.core.question import EVERYTHING, Question
+from vaultd.engine.stores import Stores
+from vaultd.errors import UsageError
+from vaultd.store.index import Found, Index
+
+__all__ = ["Answer", "Hit", "Passage", "Wanted", "answer"]
+
+_MOST = 100
+"""Hits of a list, at most."""
+
+_TOKEN = 4
+"""UTF-8 bytes of a token, as FORMATS reckons everywhere."""
+
+_PINNED = 10
+"""Pinned pages that are put in front, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a query is to be answered.
+
+    `projects`: ids of the projects whose pages are hits, "" for pages outside all of them; None for the whole vault in
+    one list. Of projects, what holds everywhere and what lies outside come apart. `where`, `expired`, `superseded` as
+    in `Question`. `pinned_first`: at most ten pinned pages of the hits' projects stand in front, whether they match or
+    not. `explain`: hits say why. `tokens`: about how long the hits may be all together, 0 for any length.
+    """
+
+    projects: Sequence[str] | None = None
+    limit: int = 10
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    expired: bool = False
+    superseded: bool = False
+    pinned_first: bool = False
+    explain: bool = False
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage that answers; its score compares over all passages of an answer."""
+
+    anchor: str
+    snippet: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One page that answers a query, in the shape of `search --json`.
+
+    `anchor` and `snippet` are those of its best passage; `passages` has that one first, then others of the page that
+    are among the best of all hits. `why`: what each stream adds to its match, its authority, and the terms it has.
+    """
+
+    path: str
+    anchor: str
+    title: str
+    project: str
+    kind: str
+    tier: str
+    score: float
+    snippet: str
+    updated: str
+    superseded: bool = False
+    passages: Sequence[Passage] = ()
+    why: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """UTF-8 bytes that it takes in an answer, about."""
+        told = [self.path, self.title, self.kind, self.updated]
+        return len("".join(told + [part.anchor + part.snippet for part in self.passages]).encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a query. `pending`: events and pages that it does not cover yet. `cut`: hits left out for want of
+    room.
+    """
+
+    query: str
+    project: str
+    generation: int
+    pending: int
+    hits: list[Hit] = field(default_factory=list)
+    global_hits: list[Hit] = field(default_factory=list)
+    other_hits: list[Hit] = field(default_factory=list)
+    cut: int = 0
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON, in the fixed order of keys."""
+        told = asdict(self)
+        for name in ("hits", "global_hits", "other_hits"):
+            for hit in told[name]:
+                if not hit["why"]:
+                    del hit["why"]
+        return told
+
+
+def answer(stores: Stores, index: Index, text: str, wanted: Wanted) -> Answer:
+    """Answer a query from what the index holds now. UsageError for a limit out of bounds."""
+    if not 1 <= wanted.limit <= _MOST:
+        raise UsageError(f"limit must be from 1 to {_MOST}, not {wanted.limit}.")
+    own = wanted.projects
+    groups = [EVERYTHING] if own is None else [tuple(own), (GLOBAL,), *([("",)] if "" not in own else [])]
+    question = Question(
+        text, stores.clock(), wanted.limit, groups, wanted.where, superseded=wanted.superseded, expired=wanted.expired
+    )
+    lists = [_hits(stores, question, found, wanted) for found in index.search(question)]
+    if wanted.pinned_first:
+        lists[0] = _pinned_first(stores, index, lists[0], own)
+    lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
+    project = own[0] if own is not None and len(own) == 1 else ""
+    return Answer(text, project, index.generation, 0, *lists, *([[]] * (3 - len(lists))), cut)
+
+
+def _hits(stores: Stores, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:
+    """Hits with their places: of each page its best passage, and whatever else is among the best of all of them."""
+    scores = sorted((score for page in found for _, score in page.passages), reverse=True)[: wanted.limit]
+    least = scores[-1] if scores else 0.0
+    return [hit for page in found if (hit := _hit(stores, question.text, page, least, wanted.explain)) is not None]
+
+
+def _hit(stores: Stores, text: str, found: Found, least: float, explain: bool) -> Hit | None:
+    """A hit with its passages from a score on; None when the page is gone since."""
+    page = stores.vault.read(found.path)
+    if page is None:
+        return None
+    lines = lines_of(frontmatter.parse(page.data).body)
+    parts = spans(lines)
+    told = [(n, score) for place, (n, score) in enumerate(found.passages) if not place or score >= least]
+    if not told or any(number > len(parts) for number, _ in told):
+        told, parts = [(1, found.score)], [range(len(lines))]  # its name matched, or it is another page by now
+    places = locate_in(lines, text, [parts[number - 1] for number, _ in told])
+    passages = [
+        Passage(place.anchor, place.snippet, round(score, 4)) for place, (_, score) in zip(places, told, strict=True)
+    ]
+    why = {**{name: round(part, 4) for name, part in found.why.items()}, "matched": list(found.matched)}
+    return Hit(
+        path=found.path,
+        anchor=passages[0].anchor,
+        title=found.title,
+        project=found.project,
+        kind=found.kind,
+        tier=found.tier,
+        score=round(found.score, 4),
+        snippet=passages[0].snippet,
+        updated=found.updated,
+        superseded=found.superseded,
+        passages=passages,
+        why=why if explain else {},
+    )
+
+
+def _pinned_first(stores: Stores, index: Index, hits: Sequence[Hit], projects: Sequence[str] | None) -> list[Hit]:
+    """The hits with the pinned pages of their projects in front, each once."""
+    paths = sorted(
+        path for path, page in index.known().items() if page.pinned and (projects is None or page.project in projects)
+    )
+    there = {hit.path: hit for hit in hits}
+    pinned = [there.get(path) or _unasked(stores, index, path) for path in paths[:_PINNED]]
+    first = [hit for hit in pinned if hit is not None]
+    return [*first, *(hit for hit in hits if hit not in first)]
+
+
+def _unasked(stores: Stores, index: Index, path: str) -> Hit | None:
+    """A page as a hit that nothing was asked of; None when it is gone."""
+    found = index.record(path)
+    return _hit(stores, "", found, 0.0, explain=False) if found is not None else None
+
+
+def _fitting(lists: Sequence[Sequence[Hit]], room: int) -> tuple[list[list[Hit]], int]:
+    """As much of the hits as has room (bytes, 0 for any), in their order: each with one passage first, then with more
+    where there is room left. How many hits have none; the first one always has.
+    """
+    if not room:
+        return [list(hits) for hits in lists], 0
+    spare, cut = room, 0
+    kept: list[list[Hit]] = []
+    for hits in lists:
+        kept.append([])
+        for hit in hits:
+            short = replace(hit, passages=hit.passages[:1])
+            if cut or (short.size > spare and any(kept)):
+                cut += 1
+                continue
+            spare -= short.size
+            kept[-1].append(short)
+    for shown, hits in zip(kept, lists, strict=True):
+        for place, hit in enumerate(hits[: len(shown)]):
+            more = hit.size - shown[place].size
+            if more <= spare:
+                spare -= more
+                shown[place] = hit
+    return kept, cut
