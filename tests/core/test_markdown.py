@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultd.core.markdown import SNIPPET, Place, locate, outline, plain, title_of
+from vaultd.core.markdown import SNIPPET, Place, locate, plain, title_of
+from vaultd.core.obsidian import outline
 
 PAGE = """\
 # Handling of `retries` ^top

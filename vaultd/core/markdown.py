@@ -1,6 +1,6 @@
 """Where in a page an answer stands: its title, the line that answers best, and the anchor that leads there.
 
-markdown-it tells headings from `# comments` in code; it is loaded only when a page needs it.
+`core.obsidian` tells headings from `# comments` in code; it is asked only when a page needs it.
 """
 
 from __future__ import annotations
@@ -8,19 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from vaultd.core import markup, query
+from vaultd.core.obsidian import Outline, outline
 from vaultd.core.passages import BLOCK_ID, lines_of
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-
-__all__ = ["SNIPPET", "Outline", "Place", "locate", "locate_in", "outline", "plain", "title_of"]
+__all__ = ["SNIPPET", "Place", "locate", "locate_in", "plain", "title_of"]
 
 SNIPPET = 240
 """Characters of a snippet, at most."""
@@ -32,7 +28,7 @@ _LEAD = 40  # characters shown before the first word that matches
 _LEADING = re.compile(r"(?:\s|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\[[ xX-]\]\s|\[![\w-]+\][-+]?)+")
 _LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*]+?)(?<=[^\s\\])\1(?![\w*])")
-_MAY_MATTER = re.compile(r"^(?:[ >]*(?:#{1,6}(?:\s|$)|=+\s*$|-+\s*$|<)| {4}|\t)|```|~~~", re.MULTILINE)
+_MAY_MATTER = re.compile(r"^(?:[ >]*(?:#{1,6}(?:\s|$)|=+\s*$|-+\s*$|<)| {4}|\t)|```|~~~|%%|\$\$", re.MULTILINE)
 _FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*?)(?:[ \t]+#+)?\s*?(?:\n|\Z)")
 
 
@@ -42,30 +38,6 @@ class Place:
 
     anchor: str
     snippet: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A page's headings (line from 0, level, text) in their order, and the lines that are code or HTML."""
-
-    headings: Sequence[tuple[int, int, str]]
-    verbatim: Collection[int]
-
-
-def outline(body: str) -> Outline:
-    """The outline of a page's text, as CommonMark reads it; headings in quotes and lists do not count."""
-    headings: list[tuple[int, int, str]] = []
-    verbatim: set[int] = set()
-    tokens = _parser().parse(body)
-    for index, token in enumerate(tokens):
-        if token.map is None:
-            continue
-        if token.type in ("fence", "code_block", "html_block"):
-            verbatim.update(range(*token.map))
-        elif token.type == "heading_open" and token.level == 0:
-            text = tokens[index + 1].content  # the inline token that a heading always holds
-            headings.append((token.map[0], int(token.tag[1:]), markup.fold(_without_id(text))))
-    return Outline(headings, verbatim)
 
 
 def locate(body: str, text: str) -> Place:
@@ -117,14 +89,6 @@ def title_of(values: Mapping[str, object], body: str, path: str) -> str:
     told = str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
     title = markup.fold(told) or plain(_first_h1(body)) or PurePosixPath(path).stem
     return markup.clip(title, _TITLE)
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """markdown-it for blocks only; loaded late because it takes as long as all else together."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").disable(["inline"])
 
 
 def _first_h1(body: str) -> str:
