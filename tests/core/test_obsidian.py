@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from vaultd.core import obsidian
 from vaultd.core.link import Link
 from vaultd.core.obsidian import LINES, Code, Heading, Parsed, Task, outline, parse
 from vaultd.core.properties import property_links, relations
@@ -320,6 +321,12 @@ NAMES = st.text(st.characters(exclude_characters="[]|#^\\:\r\n\0", exclude_categ
 def test_a_link_that_is_written_is_read(name: str, text: str) -> None:
     (link,) = parse(f"x [[{name}|{text}]]").links
     assert (link.target, link.text) == (name.strip(), text.strip())
+
+
+def test_a_page_that_is_made_to_take_long_is_left_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(obsidian, "_TOKENS", 50)
+    page = parse("- [[a]]\n" + "- b\n" * 10 + "\n[[c]]")
+    assert [link.target for link in page.links] == ["a"]
 
 
 def test_what_stands_far_down_is_left_out() -> None:

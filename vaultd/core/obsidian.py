@@ -1,8 +1,8 @@
 """A page as Obsidian understands it, from one parse: headings, links, tags, tasks, code, block ids, what is hidden.
 
 markdown-it reads the blocks, `core.inline` the text in them. Beyond CommonMark there are comments (`%%`) and math
-(`$$`) over several lines, and footnotes; one that is not closed is text. markdown-it is loaded only when a page is
-read, because it takes as long as all else together.
+(`$$`) over several lines, and footnotes; one that is not closed is text. Both are loaded only when a page is read,
+because markdown-it takes as long as all else together.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultd.core import inline, markup
-from vaultd.core.inline import BlockId, Tag
-from vaultd.core.link import Link
+from vaultd.core import markup
 from vaultd.core.passages import BLOCK_ID
 
 if TYPE_CHECKING:
@@ -23,13 +21,17 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
+    from vaultd.core.inline import BlockId, Tag
+    from vaultd.core.link import Link
+
 __all__ = ["LINES", "Code", "Heading", "Outline", "Parsed", "Task", "outline", "parse"]
 
 LINES = 20_000
 """Lines of a page that `parse` reads; what stands below is left out. A list of so many entries takes two seconds."""
 
 _VERBATIM = frozenset({"fence", "code_block", "html_block", "hidden"})
-_DEEPEST = 60  # blocks in one another that are read: lists in lists count twice
+_DEEPEST = 60  # blocks in one another that are read: lists in lists count twice; below them markdown-it gives up
+_TOKENS = 120_000  # of blocks: more than so many lines have, unless each begins a dozen lists
 _TASK = re.compile(r"\[([^\[\]\n])\](?:[ \t]+|(?=\n)|\Z)")
 _FOOTNOTE = re.compile(r"\[\^[^\s\[\]]{1,200}\]:[ \t]*")
 
@@ -79,6 +81,8 @@ class Parsed(Outline):
 
 def parse(body: str) -> Parsed:
     """What the text of a page holds, without its frontmatter (`core.properties`); never raises."""
+    from vaultd.core import inline
+
     text = _unified(body)
     if text.count("\n") >= LINES:
         text = "\n".join(text.split("\n", LINES)[:LINES])
@@ -159,9 +163,18 @@ def _parser() -> MarkdownIt:
 
     parser = Blocks("commonmark", {"maxNesting": _DEEPEST}).disable(["inline"])
     ruler = parser.block.ruler
+    ruler.before("code", "enough", _enough)
     ruler.before("fence", "hidden", _hidden, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     ruler.before("reference", "footnote", _footnote)
     return parser
+
+
+def _enough(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The end of a page that is made to take long."""
+    if silent or len(state.tokens) < _TOKENS:
+        return False
+    state.line = end
+    return True
 
 
 def _hidden(state: StateBlock, start: int, end: int, silent: bool) -> bool:
