@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+sys.path.pop(0)  # this folder: its http.py would be taken for Python's
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tests.scratch import Scratch, git

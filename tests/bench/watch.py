@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+sys.path.pop(0)  # this folder: its http.py would be taken for Python's
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tests.bench.daemon import pages
