@@ -33,7 +33,7 @@ markdown_it"""
 CORE_MAY_IMPORT = frozenset(_MAY.split())  # of pathlib only the pure paths
 
 ONLY_IN = {
-    "whoosh": {"store/index.py", "store/schema.py"},
+    "whoosh": {"store/codec.py", "store/index.py", "store/schema.py"},
     "git": set[str](),
     "watchdog": {"store/watch.py"},
 }

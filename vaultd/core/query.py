@@ -64,6 +64,7 @@ _ANY = re.compile(
     rf"|(?:[^\W{_UNSPACED}]|[{_SIGNS}{_CLASS}])+"
 )
 _PLACED = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_PLAIN_WORD = re.compile(r"([A-Za-z]?[a-z]+)[.:/@'&-]*").fullmatch
 _IS_RUN = re.compile(rf"[{_UNSPACED}]").match
 _GAP = re.compile(rf"[^{_UNSPACED}]+")
 _PLACE = re.compile(r":(\d+)(?::(\d+))?\Z")
@@ -78,7 +79,12 @@ _CAPITALS = re.compile(r"[A-Z]+s?\Z")
 def tokens(text: str) -> list[str]:
     """The terms of a page's text, in its order, each as often as it occurs."""
     found: list[str] = []
-    for chunk in _chunks(text):
+    chunks = _chunks(text)
+    if text.isascii():
+        for chunk in chunks:
+            found += _short_forms(chunk) if len(chunk) <= LONGEST else _analyse(chunk)
+        return found
+    for chunk in chunks:
         if _IS_RUN(chunk):
             found.extend(chunk)
             found.extend(_pairs(chunk))
@@ -176,7 +182,8 @@ def _forms(chunk: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 15)
 def _short_forms(chunk: str) -> tuple[str, ...]:
     """`_forms` of what is short enough to be remembered."""
-    return tuple(_analyse(chunk))
+    plain = _PLAIN_WORD(chunk)
+    return (stem(plain[1].lower()),) if plain else tuple(_analyse(chunk))  # the same, and most words are plain
 
 
 def _analyse(chunk: str) -> dict[str, None]:

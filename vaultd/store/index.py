@@ -42,11 +42,13 @@ from vaultd.core.question import Question
 from vaultd.errors import HeldError, RefusedError, VaultdError
 from vaultd.store import indexed
 from vaultd.store.builds import Build, Builds
+from vaultd.store.codec import Writer
 from vaultd.store.fs import remove_tree
+from vaultd.store.gathering import ORDER
 from vaultd.store.indexed import FIELDS, Drop, Found, IndexDoc, Known, Put
 from vaultd.store.matching import best_pages
 from vaultd.store.postings import Postings
-from vaultd.store.schema import FORMAT, SCHEMA, fields
+from vaultd.store.schema import FORMAT, SCHEMA
 from vaultd.store.sums import note_sums, torn
 
 __all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
@@ -54,7 +56,7 @@ __all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
 T = TypeVar("T")
 
 _SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
-_MEMORY_MB = 64  # twice that is used while a whole vault is indexed
+_MEMORY = 64 << 20  # bytes for postings while an index is written; more go to files
 _TRIES = 10  # a writer may replace files while a reader looks; each try starts from what is there then
 _TOC = re.compile(r"_MAIN_(\d+)\.toc\Z")
 _DISTRIBUTIONS = ("whoosh3", "Whoosh", "whoosh-reloaded", "whoosh-ng", "whoosh-novo")
@@ -96,7 +98,7 @@ class Index:
         """
         if folder.resolve().is_relative_to(vault_root.resolve()):
             raise RefusedError(f"The index may not lie inside the vault ({folder}). Put the cache folder elsewhere.")
-        identity = {"format": f"{FORMAT}.{FIELDS}.{query.ANALYSIS}", "whoosh": ", ".join(installed())}
+        identity = {"format": f"{FORMAT}.{FIELDS}.{query.ANALYSIS}.{ORDER}", "whoosh": ", ".join(installed())}
         self._builds = Builds(folder, identity | {"vault": os.fspath(vault_root.resolve())})
         self._patience = patience
         self._lock = threading.RLock()
@@ -181,7 +183,7 @@ class Index:
                 writer.delete_document(number)
             puts = [change.doc for change in last.values() if isinstance(change, Put)]
             for doc in puts:
-                writer.add_document(**fields(doc))
+                writer.add(doc)
             if old or puts:
                 writer.commit(merge=False)
         self._follow(last.values())
@@ -200,7 +202,7 @@ class Index:
                 for put in puts:
                     if put.path not in seen:
                         seen.add(put.path)
-                        writer.add_document(**fields(put.doc))
+                        writer.add(put.doc)
                 writer.commit(merge=False)
         except BaseException:
             remove_tree(folder)
@@ -312,12 +314,13 @@ class Index:
     def _writer(self, index: Any) -> Iterator[Any]:
         """A writer that is let go in any case, without a commit unless one was made."""
         try:
-            writer = index.writer(limitmb=_MEMORY_MB, timeout=self._patience, delay=0.05)
+            writer = Writer(index, _MEMORY, timeout=self._patience, delay=0.05)
         except LockError:
             raise HeldError("Another process is writing the index. Try again when it has ended.") from None
         try:
             yield writer
         finally:
+            writer.pool.cleanup()
             if not writer.is_closed:
                 with contextlib.suppress(OSError):  # a full disk, of which the first error tells
                     writer.cancel()

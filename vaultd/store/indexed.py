@@ -163,11 +163,12 @@ def words(doc: IndexDoc) -> Words:
         if not seam.isascii():  # of a script without spaces any two neighbours are found, also on two lines
             weights.update(term for term in query.tokens(seam) if len(term) == 2)
         before = passage
-        terms = Counter(query.tokens(passage))
-        weights.update(terms)
-        lengths.append(terms.total())
-        for term, count in terms.items():
-            pair = bytes((number, count)) if number < 128 > count else packed((number, count))
+        pairs = [packed((number, count)) for count in range(4)]  # nearly all
+        found = query.tokens(passage)
+        lengths.append(len(found))
+        for term, count in Counter(found).items():
+            weights[term] = weights.get(term, 0) + count
+            pair = pairs[count] if count < len(pairs) else packed((number, count))
             places[term] = places[term] + pair if term in places else pair
     return Words(weights, places, lengths)
 

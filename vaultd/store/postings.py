@@ -1,4 +1,4 @@
-"""What the segments of an index hold of each term, kept in plain arrays; nothing here imports whoosh.
+"""What the segments of an index hold of each term, kept in plain arrays.
 
 A segment's postings never change: so what was read of one is kept, by its name and the term, until room is short. A
 plain loop over such arrays takes a tenth of the time that whoosh's matchers take. Deleted pages stay in them: whoever
@@ -13,6 +13,8 @@ from bisect import bisect_left
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
+
+from vaultd.store import codec
 
 __all__ = ["Posting", "Postings", "Segment", "impact", "norm", "segments"]
 
@@ -45,7 +47,7 @@ class Posting:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return 200 + 12 * len(self.docs) + len(self.places)
+        return 300 + (self.docs.itemsize + 8) * len(self.docs) + len(self.places)
 
     def place(self, doc: int) -> bytes:
         """The places of the term in a page, packed; empty when it is in none."""
@@ -101,7 +103,7 @@ class Postings:
         key = (segment.name, fact)
         if key not in self._facts:
             has = ("facts", fact) in segment.reader
-            self._facts[key] = frozenset(segment.reader.postings("facts", fact).all_ids() if has else ())
+            self._facts[key] = frozenset(codec.postings(segment.reader, "facts", fact).docs if has else ())
             if len(self._facts) > 1000 or not self.room:
                 self._facts = {key: self._facts[key]}
         return self._facts[key]
@@ -138,13 +140,6 @@ def segments(searcher: Any) -> list[Segment]:
 def _read(segment: Segment, term: str, norms: array[float]) -> Posting:
     if ("text", term) not in segment.reader:
         return _NONE
-    matcher = segment.reader.postings("text", term)
-    docs, impacts, ends, places = array("I"), array("f"), array("I"), bytearray()
-    while matcher.is_active():
-        doc, weight = matcher.id(), matcher.weight()
-        docs.append(doc)
-        impacts.append(impact(weight, norms[doc]))
-        places += matcher.value()
-        ends.append(len(places))
-        matcher.next()
-    return Posting(docs, impacts, ends, bytes(places))
+    found = codec.postings(segment.reader, "text", term)
+    impacts = array("f", [impact(weight, norms[doc]) for doc, weight in zip(found.docs, found.weights, strict=True)])
+    return Posting(found.docs, impacts, found.ends, found.values)
