@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultd.core.markdown import SNIPPET, Place, locate, plain, title_of
-from vaultd.core.obsidian import outline
+from vaultd.core.obsidian import outline, parsed_outline
+from vaultd.core.outline import plain_outline
 
 PAGE = """\
 # Handling of `retries` ^top
@@ -171,8 +172,49 @@ def test_no_page_and_no_query_is_an_error(body: str, query: str) -> None:
 def test_the_parser_is_loaded_only_when_needed() -> None:
     code = (
         "import sys; from vaultd.core.markdown import locate, title_of;"
-        "title_of({}, '# T\\n', 'a.md'); title_of({}, 'no heading', 'a.md'); locate('no heading', 'no');"
-        "print('markdown_it' in sys.modules); locate('# a\\nb', 'b'); print('markdown_it' in sys.modules)"
+        "title_of({}, '# T\\n', 'a.md'); title_of({}, 'no heading', 'a.md'); locate('# a\\nb', 'b');"
+        "print('markdown_it' in sys.modules); locate('a\\n=\\nb', 'b'); print('markdown_it' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+_PIECES = [
+    "# ",
+    "## ",
+    "#",
+    "```",
+    "~~~",
+    "````",
+    " ",
+    "    ",
+    "\t",
+    "\n",
+    "\n\n",
+    "- ",
+    "> ",
+    "1. ",
+    "a",
+    "word",
+    "<b>",
+    "<!--",
+]
+_PIECES += ["-->", "---", "===", "[x]: y", "`", "* ", " #", "\\", " ^id", "|", "%%", "$$", "[^1]: ", "\r"]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
+def test_what_is_read_without_the_parser_is_what_the_parser_reads(body: str) -> None:
+    told = plain_outline(body)
+    if told is not None:
+        parsed, lines = parsed_outline(body), body.split("\n")
+        assert told.headings == parsed.headings
+        blank = {number for number, line in enumerate(lines) if not line.strip()} | {len(lines)}
+        assert set(told.verbatim) - blank == set(parsed.verbatim) - blank
+
+
+def test_most_pages_need_no_parser() -> None:
+    page = '# One\n\nText\n- a list\n- of two\n\n```python\nif x:\n    y = "# no"\n```\n\n## Two ##\n> a quote\n'
+    told = plain_outline(page)
+    assert told is not None
+    assert told.headings == [(0, 1, "One"), (11, 2, "Two")]
+    assert set(told.verbatim) == {6, 7, 8, 9}

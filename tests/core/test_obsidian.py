@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from vaultd.core import obsidian
 from vaultd.core.link import Link
-from vaultd.core.obsidian import LINES, Code, Heading, Parsed, Task, outline, parse
+from vaultd.core.obsidian import LINES, Code, Parsed, Task, outline, parse
+from vaultd.core.outline import Heading
 from vaultd.core.properties import property_links, relations
 
 

@@ -21,7 +21,7 @@ __all__ = ["SNIPPET", "Place", "locate", "locate_in", "plain", "title_of"]
 SNIPPET = 240
 """Characters of a snippet, at most."""
 
-_UNMARKED = str.maketrans("", "", "-_'")
+_UNMARKED = str.maketrans("\\", "/", "-_'")
 _TITLE = 300  # bytes of a title
 _SPOTS = 200  # words that are tried as the first of a snippet
 _LEAD = 40  # characters shown before the first word that matches
@@ -52,19 +52,22 @@ def locate(body: str, text: str) -> Place:
 def locate_in(lines: Sequence[str], text: str, spans: Sequence[range]) -> list[Place]:
     """For each span of a page's lines the line in it that answers a query best, as `locate` does it for all of them."""
     wanted = frozenset(query.terms(text))
-    best = [_best_line(lines, span, wanted) for span in spans]
+    probe = _probe(wanted)
+    best = [_best_line(lines, span, wanted, probe) for span in spans]
     last = max((line for line in best if line is not None), default=-1)
     above = "\n".join(lines[: last + 2])  # one more: it may underline a heading
     seen = outline(above) if _MAY_MATTER.search(above) else Outline((), ())
-    return [_place(lines, line, span, wanted, seen) for span, line in zip(spans, best, strict=True)]
+    return [_place(lines, line, span, wanted, seen, probe) for span, line in zip(spans, best, strict=True)]
 
 
-def _place(lines: Sequence[str], best: int | None, span: range, wanted: frozenset[str], seen: Outline) -> Place:
+def _place(
+    lines: Sequence[str], best: int | None, span: range, wanted: frozenset[str], seen: Outline, probe: re.Pattern[str]
+) -> Place:
     """The place of a span's best line, or of its first line of text where there is none."""
     if best is None:
         told = (number for number in span if not lines[number].startswith("#") and any(map(str.isalnum, lines[number])))
         best = next(told, None)
-        return Place("", _window(plain(lines[best]), wanted) if best is not None else "")
+        return Place("", _window(plain(lines[best]), wanted, probe) if best is not None else "")
     block = BLOCK_ID.search(lines[best])
     if best in seen.verbatim:
         block, told_line = None, markup.fold(lines[best])
@@ -72,7 +75,7 @@ def _place(lines: Sequence[str], best: int | None, span: range, wanted: frozense
         told_line = plain(lines[best])
     headings = [heading for line, _, heading in seen.headings if line <= best and heading]
     anchor = f"#^{block['id']}" if block else f"#{headings[-1]}" if headings else ""
-    return Place(anchor, _window(told_line, wanted))
+    return Place(anchor, _window(told_line, wanted, probe))
 
 
 def plain(line: str) -> str:
@@ -101,17 +104,24 @@ def _first_h1(body: str) -> str:
     return next((text for _, level, text in outline(body).headings if level == 1), "")
 
 
-def _best_line(lines: Sequence[str], span: range, wanted: frozenset[str]) -> int | None:
-    """Number of the line in a span with the most telling words of the query; None when there is no such word."""
+def _probe(wanted: frozenset[str]) -> re.Pattern[str]:
+    """What is in every `_squeezed` text that has one of these terms; cheap, and few other texts have it."""
     needles = {term[: min(4, len(term) - 1) or 1] if term.isascii() else term[0] for term in wanted}
+    return re.compile("|".join(map(re.escape, sorted(needles))) or r"(?!)")
+
+
+def _squeezed(text: str) -> str:
+    """A text as `_probe` looks at it."""
+    return query.fold(text).casefold().translate(_UNMARKED)
+
+
+def _best_line(lines: Sequence[str], span: range, wanted: frozenset[str], probe: re.Pattern[str]) -> int | None:
+    """Number of the line in a span with the most telling words of the query; None when there is no such word."""
     matches: dict[int, frozenset[str]] = {}
-    for number in span:
-        line = lines[number]
-        squeezed = query.fold(line).casefold().translate(_UNMARKED)
-        if any(needle in squeezed for needle in needles):  # cheap, and nearly always enough to pass over a line
-            common = wanted.intersection(query.tokens(line))
-            if common:
-                matches[number] = common
+    part = lines[span.start : span.stop]
+    for number, squeezed in enumerate(_squeezed("\n".join(part)).split("\n"), span.start):
+        if probe.search(squeezed) and (common := wanted.intersection(query.tokens(lines[number]))):
+            matches[number] = common
     if not matches:
         return None
     counts = Counter(term for common in matches.values() for term in common)
@@ -125,11 +135,15 @@ def _without_id(line: str) -> str:
     return line[: block.start()] if block else line
 
 
-def _window(text: str, wanted: frozenset[str]) -> str:
+def _window(text: str, wanted: frozenset[str], probe: re.Pattern[str]) -> str:
     """At most `SNIPPET` characters of a line, where most words of the query stand together; cuts are shown."""
     if len(text) <= SNIPPET:
         return text
-    spots = [(start, end, terms) for start, end, found in query.places(text) if (terms := wanted & set(found))]
+    spots = [
+        (start, end, terms)
+        for start, end, word in query.places(text)
+        if probe.search(_squeezed(word)) and (terms := wanted.intersection(query.tokens(word)))
+    ]
     begin = 0
     most = 0
     room = SNIPPET - 2

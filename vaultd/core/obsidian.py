@@ -8,12 +8,13 @@ because markdown-it takes as long as all else together.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultd.core import markup
+from vaultd.core.outline import Heading, Outline, plain_outline
 from vaultd.core.passages import BLOCK_ID
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from vaultd.core.inline import BlockId, Tag
     from vaultd.core.link import Link
 
-__all__ = ["LINES", "Code", "Heading", "Outline", "Parsed", "Task", "outline", "parse"]
+__all__ = ["LINES", "Code", "Parsed", "Task", "outline", "parse", "parsed_outline"]
 
 LINES = 20_000
 """Lines of a page that `parse` reads; what stands below is left out. A list of so many entries takes two seconds."""
@@ -34,14 +35,6 @@ _DEEPEST = 60  # blocks in one another that are read: lists in lists count twice
 _TOKENS = 120_000  # of blocks: more than so many lines have, unless each begins a dozen lists
 _TASK = re.compile(r"\[([^\[\]\n])\](?:[ \t]+|(?=\n)|\Z)")
 _FOOTNOTE = re.compile(r"\[\^[^\s\[\]]{1,200}\]:[ \t]*")
-
-
-class Heading(NamedTuple):
-    """A heading that stands in no quote or list: line from 0, level from 1, text without its block id."""
-
-    line: int
-    level: int
-    text: str
 
 
 class Task(NamedTuple):
@@ -58,14 +51,6 @@ class Code(NamedTuple):
     language: str
     first: int
     last: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A page's headings in their order, and the lines that are code, HTML, comment or math."""
-
-    headings: Sequence[Heading]
-    verbatim: Collection[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +97,11 @@ def parse(body: str) -> Parsed:
 
 def outline(body: str) -> Outline:
     """The headings and the hidden lines alone, of all lines: `parse` without a look at the text."""
+    return plain_outline(body) or parsed_outline(body)
+
+
+def parsed_outline(body: str) -> Outline:
+    """The same by the parser, also where that is not needed."""
     return _outline(_parser().parse(_unified(body)))
 
 

@@ -114,14 +114,14 @@ def terms(query: str) -> list[str]:
     return list(telling)
 
 
-def places(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Where each word of a text begins and ends, and its terms; of a script without spaces, each pair of characters."""
+def places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each word of a text begins and ends, and what its terms are made of: the word, or of a script without
+    spaces the character with the next one.
+    """
     for match in _PLACED.finditer(text):
         start, end = match.span()
-        if _IS_RUN(match.group()):
-            yield start, end, tokens(text[start : end + 1])
-        else:
-            yield start, end, tokens(match.group())
+        word = match.group()
+        yield start, end, text[start : end + 1] if _IS_RUN(word) else word
 
 
 def halves(term: str) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,8 @@ _PINNED = 0.08
 
 
 _OF_SESSIONS = re.compile(
-    r"\b(?:left to (?:do|try|fix)|still (?:open|missing|to do|left)|last time|last session|next steps?|(?:we|i|you) (?:stop|tr(?:y|ied))"
+    r"\b(?:left to (?:do|try|fix)|still (?:open|missing|to do|left)|last time|last session|next steps?"
+    r"|(?:we|i|you) (?:stop|tr(?:y|ied))"
     r"|(?:did|have) (?:we|i|you|\w+) (?:do|done|tr(?:y|ied)|change|stop|finish))\b",
     re.IGNORECASE,
 )

@@ -18,8 +18,21 @@ __all__ = ["Span", "days_of", "expired", "span"]
 
 _DAY = timedelta(days=1)
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3, "couple": 2}
-_MONTHS = ("january february march april may june july august september october november december").split()
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
 _WEEKDAY = "|".join(_WEEKDAYS)
 _COUNT = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
@@ -45,8 +58,8 @@ _MOST_DAYS = 31
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Days from `first` up to `last`, both of them in it; `rest` is the query without the words for it, unless pages may
-    hold these words too: "last week" goes, "March 2026" stays.
+    """Days from `first` up to `last`, both of them in it; `rest` is the query without the words for it, unless pages
+    may hold these words too: "last week" goes, "March 2026" stays.
     """
 
     first: date
@@ -90,7 +103,7 @@ def days_of(values: Mapping[str, object], path: str) -> list[str]:
 
 
 def expired(value: object, now: datetime) -> bool:
-    """Whether `expires_at` is over: a time with offset, or a day, which lasts until its end in UTC. Others never are."""
+    """Whether `expires_at` is over: a time with offset, or a day, which lasts until its end in UTC. Others never."""
     text = str(value).strip()
     try:
         if _ISO_DAY.fullmatch(text):

@@ -122,7 +122,8 @@ def answer(stores: Stores, index: Index, text: str, wanted: Wanted) -> Answer:
         lists[0] = _pinned_first(stores, index, lists[0], own)
     lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
     project = own[0] if own is not None and len(own) == 1 else ""
-    return Answer(text, project, index.generation, 0, *lists, *([[]] * (3 - len(lists))), cut)
+    hits, everywhere, others = (*lists, [], [])[:3]
+    return Answer(text, project, index.generation, 0, hits, everywhere, others, cut)
 
 
 def _hits(stores: Stores, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
+from vaultd.core.obsidian import parse
+from vaultd.core.properties import property_links, relations
 from vaultd.engine.stores import Stores
 from vaultd.errors import VaultdError
 from vaultd.store import fs
@@ -245,6 +247,7 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         pinned=values.get("pinned") is True,
         superseded=_superseded(values),
         entities=_texts(values.get("entities")),
+        links=_links(values, body),
         revision=revision(data),
         inode=stat.inode,
         mtime_ns=stat.mtime_ns,
@@ -252,6 +255,12 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         meta=values,
         unparsable=meta.error is not None,
     )
+
+
+def _links(values: Mapping[str, object], body: str) -> list[str]:
+    """The pages that a page links to: in its text, its properties and its relations, as they are written there."""
+    told = [*parse(body).links, *(found.link for found in (*property_links(values), *relations(values)))]
+    return list(dict.fromkeys(link.target for link in told if link.target and not link.external))
 
 
 def _superseded(values: Mapping[str, object]) -> bool:

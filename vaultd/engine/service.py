@@ -32,7 +32,7 @@ class Scope:
 class Search:
     """How a client wants a query answered.
 
-    `everywhere`: all projects in one list. `projects`: these as well as, or instead of, that of the scope. `where`: only
+    `everywhere`: all projects in one list. `projects`: these too, or these where the scope names none. `where`: only
     pages whose frontmatter has one of the values of each key. `expired`, `superseded`: such pages too. `pinned_first`:
     the pinned pages in front. `explain`: why each hit stands where it does. `tokens`: about how long the hits may be
     all together (4 bytes each), 0 for any length. `as_of`: a day or time with offset; the vault as git had it then.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from whoosh.codec.whoosh3 import W3Codec, W3FieldWriter, W3TermInfo
+from whoosh.codec.whoosh3 import W3Codec, W3FieldWriter, W3PerDocReader, W3TermInfo
 from whoosh.matching import ListMatcher
 from whoosh.writing import SegmentWriter
 
@@ -23,6 +24,9 @@ from vaultd.store.indexed import IndexDoc
 __all__ = ["Codec", "Writer", "postings"]
 
 
+_KEPT = 2048  # pages of a segment; about 2 kB each
+
+
 class Codec(W3Codec):  # type: ignore[misc]  # whoosh has no types
     """whoosh's codec with postings as `gathering.packed` has them. Segments name it: it may not move."""
 
@@ -31,6 +35,10 @@ class Codec(W3Codec):  # type: ignore[misc]  # whoosh has no types
     def field_writer(self, storage: Any, segment: Any) -> Any:
         """What writes terms and their postings."""
         return _FieldWriter(self, storage, segment)
+
+    def per_document_reader(self, storage: Any, segment: Any) -> Any:
+        """What reads stored fields and lengths."""
+        return _Documents(storage, segment)
 
     def postings_reader(self, dbfile: Any, terminfo: Any, format_: Any, term: Any = None, scorer: Any = None) -> Any:
         """The postings of a term, as whoosh's own searches and merges want them."""
@@ -46,6 +54,14 @@ class _Matcher(ListMatcher):  # type: ignore[misc]  # whoosh has no types
     def __init__(self, found: Listed, format_: Any, scorer: Any, term: Any, terminfo: Any) -> None:
         super().__init__(found.docs, found.weights, None, format_, scorer, term=term, terminfo=terminfo)
         self.listed = found
+
+
+class _Documents(W3PerDocReader):  # type: ignore[misc]  # whoosh has no types
+    """Keeps the stored fields of the pages that were asked for lately; a segment's never change."""
+
+    def __init__(self, storage: Any, segment: Any) -> None:
+        super().__init__(storage, segment)
+        self.stored_fields = lru_cache(_KEPT)(super().stored_fields)
 
 
 class _FieldWriter(W3FieldWriter):  # type: ignore[misc]  # whoosh has no types

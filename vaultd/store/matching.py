@@ -61,8 +61,8 @@ class _Group:
 def best_pages(searcher: Any, postings: Postings, question: Question) -> list[list[Found]]:
     """The best pages for a question, a list for each of its groups: best first, superseded ones after all others.
 
-    Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer; of
-    the first group, beside its own best.
+    Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer;
+    of the first group, beside its own best.
     """
     search = _Search(searcher, postings, question)
     groups = [search.group(group) for group in question.groups]

@@ -1,4 +1,4 @@
-"""What a question's terms are worth in an index: the rarer, the more; and what is looked for where nobody has a term."""
+"""What a question's terms are worth: the rarer, the more; and what is looked for instead where no page has a term."""
 
 from __future__ import annotations
 
