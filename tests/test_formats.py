@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.scratch import Scratch
+from tests.store.indexes import found
 from vaultd.agents import load_agents, normalise, render
 from vaultd.config import load, places
 from vaultd.core import frontmatter
@@ -597,7 +598,7 @@ def test_the_index_of_the_same_making_counts_and_any_other_is_made_anew(tmp_path
     index = Index(folder, tmp_path / "vault")
     assert index.doubt is not None and index.doubt.startswith("it was made for another ") and index.known() == {}
     index.apply([Put(IndexDoc("a.md", "A page", "with a marmot"))])
-    assert index.doubt is None and [hit.path for hit in index.search("marmot", 5)] == ["a.md"]
+    assert index.doubt is None and [hit.path for hit in found(index, "marmot", 5)] == ["a.md"]
     index.close()
 
 
@@ -606,7 +607,7 @@ def test_an_index_of_a_newer_layout_is_doubted(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "meta.json").write_text('{"layout": 2}', "utf-8")
     index = Index(folder, tmp_path / "vault")
-    assert index.doubt is not None and index.search("x", 5) == []
+    assert index.doubt is not None and found(index, "x", 5) == []
     index.close()
 
 

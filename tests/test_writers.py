@@ -267,14 +267,19 @@ PLAIN: Mapping[str, Mapping[str, str]] = {
                     "aliases",
                     "summary",
                     "updated",
+                    "links",
+                    "entities",
                 )
             ],
             DERIVED,
         ),
+        **dict.fromkeys(
+            [f"Index.search(question.{name})" for name in ("text", "groups", "where", "where{}", "without")],
+            "a query: reads",
+        ),
+        "Index.record(path)": "a query: reads",
         **dict.fromkeys(["changes.doc.meta", "puts.doc.meta", "changes.doc.meta{}", "puts.doc.meta{}"], DERIVED),
         "changes.path": PATH,
-        **dict.fromkeys(["Index.search(text)", "Index.search(project)", "Index.search(where{})"], "a query: reads"),
-        "Index.search(where)": "a query: reads",
     },
     "gitcommit": {"paths": "paths of pages that are there"},
     "git": {

@@ -45,7 +45,7 @@ def factory(vault: str) -> Callable[[str, int, dict[str, Any]], list[str]]:
     service = _service(vault)
 
     def search(query: str, k: int, meta: dict[str, Any]) -> list[str]:
-        where = {
+        where: dict[str, list[str]] = {
             key: [meta[key]] if isinstance(meta[key], str) else meta[key] for key in ("scope", "user") if key in meta
         }
         return [hit["path"] for hit in service.query(Scope(), query, Search(k, True, where=where))["hits"]]

@@ -45,15 +45,18 @@ from tests.bench.corpus import PROJECTS, Corpus
 from tests.scratch import Scratch
 from tests.waiting import until
 from vaultd.client import Exchange
+from vaultd.core.fusion import STREAMS
+from vaultd.core.question import Question
 from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.reconcile import document, open_index, rebuild
-from vaultd.engine.service import Scope
+from vaultd.engine.service import Scope, Search
+from vaultd.engine.stores import local_now
 from vaultd.store.index import Index, Put
 from vaultd.store.vault import PageStat
 
-Search = Callable[[str], object]
+Way = Callable[[str], object]
 
 
 class Quantiles(NamedTuple):
@@ -182,11 +185,13 @@ class Bench:
         services = [LocalService(self.scratch.stores, live, Pulse(), lambda _: None) for live in lives]
         for live in lives:
             live.scan()
-        ways: dict[str, Search] = {
+        now, beyond_text = local_now(), frozenset(STREAMS) - {"text"}
+        ways: dict[str, Way] = {
             "FTS5": fts5(self.base / "fts5.db"),
             "whoosh": stock(self.base / "stock"),
-            "Index.search": partial(index.search, limit=10),
-            "the answer, everywhere": partial(services[0].query, Scope(), everywhere=True),
+            "Index.search, text alone": lambda text: index.search(Question(text, now, without=beyond_text)),
+            "Index.search": lambda text: index.search(Question(text, now)),
+            "the answer, everywhere": partial(services[0].query, Scope(), search=Search(everywhere=True)),
             "the answer, in a project": partial(services[1].query, Scope(project="p3")),
         }
         questions = self.corpus.questions(self.pages, count)
@@ -216,7 +221,7 @@ class Bench:
         service = LocalService(self.scratch.stores, live, Pulse(), lambda _: None)
         live.scan()
         chance, took, busy = random.Random(5), [], []
-        service.query(Scope(), "anything", everywhere=True)
+        service.query(Scope(), "anything", Search(everywhere=True))
         for number in range(count):
             path = self.corpus.path(chance.randrange(self.pages))
             word = "zq" + "".join(chance.choices("bcdfghjklm", k=12))
@@ -225,7 +230,7 @@ class Bench:
             before, cpu_before = time.perf_counter(), time.thread_time()
             page.write_text(text, "utf-8")
             live.touched([path])
-            hits: Any = service.query(Scope(), word, everywhere=True)["hits"]
+            hits: Any = service.query(Scope(), word, Search(everywhere=True))["hits"]
             took.append(time.perf_counter() - before)
             busy.append(time.thread_time() - cpu_before)
             assert [hit["path"] for hit in hits] == [path]
@@ -237,7 +242,9 @@ class Bench:
             f" (processor {used.p50:.0f}, {used.p95:.0f})"
         )
         asked = self.corpus.questions(self.pages, questions)
-        had = quantiles([cpu(partial(live.index.search, question, 10)) for question in asked * 2][questions:])
+        had = quantiles(
+            [cpu(partial(live.index.search, Question(question, local_now()))) for question in asked * 2][questions:]
+        )
         print(f"Index.search after {count} edits, again: p50 {had.p50:.2f} ms, p95 {had.p95:.2f} ms", flush=True)
         live.close()
 
@@ -260,7 +267,7 @@ class Bench:
                     print(f"daemon, idle after 200 questions: {memory(pid)}", flush=True)
 
 
-def fts5(file: Path) -> Search:
+def fts5(file: Path) -> Way:
     """Searches of an open FTS5 table, with as much memory as our postings have."""
     db = sqlite3.connect(file)
     db.execute("PRAGMA cache_size = -65536")
@@ -273,7 +280,7 @@ def fts5(file: Path) -> Search:
     return search
 
 
-def stock(folder: Path) -> Search:
+def stock(folder: Path) -> Way:
     """Searches of an open whoosh index."""
     searcher = open_dir(str(folder)).searcher(weighting=BM25F())
     parser = MultifieldParser(["title", "body"], searcher.schema, fieldboosts={"title": 3.0}, group=OrGroup)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.scratch import ZONE, Scratch
+from tests.store.indexes import found
 from vaultd.core import frontmatter
 from vaultd.engine.passes import Passes
 from vaultd.engine.reconcile import Reconcile, open_index, rebuild
@@ -206,7 +207,10 @@ def index(stores: Stores, scratch: Scratch) -> list[str]:
             unlike = _unlike(used.known(), new.known())
             wrong.append(f"index: known pages differ {unlike or 'in their states'}")
         for query in QUERIES:  # scores are left out: whoosh counts words of removed pages until it compacts
-            one, two = ({replace(found, score=0.0) for found in i.search(query, 50)} for i in (used, new))
+            one, two = (
+                {hit.path: replace(hit, score=0.0, why={}, passages=()) for hit in found(i, query, 50)}
+                for i in (used, new)
+            )
             if one != two:
                 wrong.append(f"index: {query!r} finds {one} instead of {two}")
         return wrong

@@ -17,7 +17,7 @@ from vaultd.engine.history import History, Recorded
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.passes import Passes
-from vaultd.engine.service import Page, Scope
+from vaultd.engine.service import Page, Scope, Search
 from vaultd.errors import ConflictError, NotFoundError, RefusedError, UsageError, VaultdError
 
 
@@ -392,7 +392,7 @@ def test_calls_from_many_threads_give_each_its_answer(world: World) -> None:
 
 def test_every_error_of_the_service_is_one_of_ours(world: World) -> None:
     calls: list[Callable[[], object]] = [
-        lambda: world.service.query(world.here, "x", limit=0),
+        lambda: world.service.query(world.here, "x", Search(limit=0)),
         lambda: world.service.read_page(world.here),
         lambda: world.service.read_page(world.here, "nothing-there"),
         lambda: world.service.query(Scope(cwd="relative"), "x"),

@@ -11,11 +11,13 @@ import pytest
 
 from tests.engine.watching import Kept, kept
 from tests.scratch import Scratch, git
+from tests.store.indexes import found
 from tests.waiting import until
 from vaultd.config import load
 from vaultd.core import frontmatter
 from vaultd.engine import daemon as daemon_module
 from vaultd.engine.history import History
+from vaultd.engine.projects import Project
 from vaultd.engine.reconcile import Reconcile
 from vaultd.engine.stores import local_now, open_stores
 from vaultd.store.index import Index
@@ -124,10 +126,10 @@ def test_a_renamed_project_folder_stays_the_project(world: Kept) -> None:
     until(lambda: world.found("okapi") and all(p.startswith("projects/The Shop/") for p in world.found("okapi")), 20)
     until(lambda: {world.project(path) for path in world.found("okapi")} == {project.id})
     assert not (world.vault / "projects/shop").exists()
-    found = open_stores(load(None, world.scratch.environ), local_now).projects.find(str(checkout))
-    assert found is not None and (found.id, found.folder) == (project.id, "projects/The Shop")
+    now = open_stores(load(None, world.scratch.environ), local_now).projects.find(str(checkout))
+    assert isinstance(now, Project) and (now.id, now.folder) == (project.id, "projects/The Shop")
     assert world.daemon.live.catch_up() == 0
-    hits = world.daemon.live.index.search("okapi", 10, project=project.id)
+    hits = found(world.daemon.live.index, "okapi", 10, project=project.id)
     assert {hit.path for hit in hits} == world.found("okapi")
 
 
@@ -138,7 +140,7 @@ def test_pages_go_with_the_id_of_their_folder(world: Kept) -> None:
     page = folder / "project.md"
 
     def scoped(project: str) -> set[str]:
-        return {hit.path for hit in world.daemon.live.index.search("platypus", 10, project=project)}
+        return {hit.path for hit in found(world.daemon.live.index, "platypus", 10, project=project)}
 
     until(lambda: scoped("") == {"projects/app/early.md"})
     page.write_text("---\nid: p-0123456789ab\nkind: project\n---\n# App\n")
@@ -247,8 +249,8 @@ def checked_out(world: Kept, files: int, timeout: float) -> None:
     index = world.daemon.live.index
     for branch, word, other in (("other", "wombat", "aardvark"), (first, "aardvark", "wombat")):
         git("checkout", "-q", branch, cwd=world.vault)
-        until(lambda word=word: len(index.search(word, files + 1)) == files, timeout, 0.2)  # type: ignore[misc]  # its own
-        assert index.search(other, 5) == []
+        until(lambda word=word: len(found(index, word, files + 1)) == files, timeout, 0.2)  # type: ignore[misc]  # its own
+        assert found(index, other, 5) == []
     assert git("status", "--porcelain", "--", "notes", cwd=world.vault) == ""
 
 
@@ -270,7 +272,7 @@ def test_searches_are_answered_while_many_pages_come_in(tmp_path: Path, watch: b
             word = room.word("asked" + "abcdefghij"[number])
             room.write("asked.md", word)
             until(lambda word=word: live.catch_up() >= 0 and world.found(word) == {room.at("asked.md")}, 10)  # type: ignore[misc]  # its own
-        until(lambda: len(live.index.search("wombat", 4_000)) == 3_000, 120)
+        until(lambda: len(found(live.index, "wombat", 4_000)) == 3_000, 120)
 
 
 def test_through_the_whole_program(scratch: Scratch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.scratch import Scratch, git
+from tests.store.indexes import found
 from tests.waiting import until
 from vaultd.engine import following
 from vaultd.engine.daemon import Daemon
@@ -30,7 +31,7 @@ class Kept:
         self._rooms = 0
 
     def found(self, word: str) -> set[str]:
-        return {hit.path for hit in self.daemon.live.index.search(word, 100)}
+        return {hit.path for hit in found(self.daemon.live.index, word, 100)}
 
     def becomes(self, word: str, *paths: str, timeout: float = 15) -> None:
         """Wait until exactly these pages are found by a word."""

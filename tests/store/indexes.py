@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
-from vaultd.store.index import Drop, Index, IndexDoc, Put
+from vaultd.core.question import Question
+from vaultd.store.index import Drop, Found, Index, IndexDoc, Put
 
 
 class World:
@@ -29,8 +32,20 @@ def doc(path: str, body: str, **more: object) -> Put:
     return Put(IndexDoc(path=path, body=body, **{"title": "", **more}))  # type: ignore[arg-type]  # test's shorthand
 
 
+NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
+
+
+def found(
+    index: Index, text: str, limit: int = 10, project: str | None = None, where: Mapping[str, str] | None = None
+) -> list[Found]:
+    """The hits of one group, superseded ones too."""
+    groups = [None if project is None else (project,)]
+    values = {key: [value] for key, value in (where or {}).items()}
+    return index.search(Question(text, NOW, limit, groups, values, superseded=True))[0]
+
+
 def paths(index: Index, text: str, limit: int = 10, **filters: object) -> list[str]:
-    return [found.path for found in index.search(text, limit, **filters)]  # type: ignore[arg-type]  # test's shorthand
+    return [hit.path for hit in found(index, text, limit, **filters)]  # type: ignore[arg-type]  # test's shorthand
 
 
 def filled(world: World) -> Index:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.store.indexes import World, doc, paths
+from tests.store.indexes import World, doc, found, paths
 from vaultd.store.index import Drop, Known
 
 QUERIES = Path(__file__).parent.parent / "data/code-queries.json"
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_no_index_is_no_error(world: World) -> None:
     assert world.index.doubt == "there is no index yet"
-    assert world.index.search("anything", 10) == []
+    assert found(world.index, "anything", 10) == []
     assert world.index.known() == {}
     assert (world.index.generation, world.index.pages) == (0, 0)
     assert not world.index.compact()
@@ -68,7 +68,7 @@ def test_a_dropped_page_is_gone_and_nothing_to_do_is_no_commit(world: World) -> 
     assert world.index.apply([Drop("a.md"), Drop("never.md")]) == dropped
     assert world.index.apply([]) == dropped
     world.index.apply([Drop("b.md")])
-    assert (world.index.search("word", 5), world.index.known(), world.index.doubt) == ([], {}, None)
+    assert (found(world.index, "word", 5), world.index.known(), world.index.doubt) == ([], {}, None)
 
 
 def test_a_hit_tells_what_the_page_said(world: World) -> None:
@@ -83,7 +83,7 @@ def test_a_hit_tells_what_the_page_said(world: World) -> None:
         updated="2026-11-29T10:00:00+01:00",
     )
     world.index.apply([put])
-    (hit,) = world.index.search("sqlite", 3)
+    (hit,) = found(world.index, "sqlite", 3)
     assert (hit.path, hit.title, hit.summary) == ("p/decisions/x.md", "Choose sqlite", "One line.")
     assert (hit.kind, hit.tier, hit.project) == ("decision", "semantic", "p-1")
     assert (hit.updated, hit.superseded) == ("2026-11-29T10:00:00+01:00", False)
@@ -196,11 +196,11 @@ def test_superseded_pages_come_after_current_ones_whatever_they_match(world: Wor
 def test_scores_do_not_depend_on_how_pages_came_in(world: World) -> None:
     puts = [doc(f"{number}.md", f"alpha {'beta ' * (number % 3)} gamma{number % 2}") for number in range(12)]
     world.index.rebuild(puts)
-    at_once = [(hit.path, round(hit.score, 6)) for hit in world.index.search("beta gamma1", 20)]
+    at_once = [(hit.path, round(hit.score, 6)) for hit in found(world.index, "beta gamma1", 20)]
     world.index.rebuild()
     for put in puts:
         world.index.apply([put])
-    assert [(hit.path, round(hit.score, 6)) for hit in world.index.search("beta gamma1", 20)] == at_once
+    assert [(hit.path, round(hit.score, 6)) for hit in found(world.index, "beta gamma1", 20)] == at_once
     assert len(at_once) > 6
 
 
@@ -228,8 +228,8 @@ def test_a_short_answer_is_the_head_of_the_long_one(
     ]
     world.index.rebuild(puts)
     text = " ".join(words)
-    everything = world.index.search(text, 1000)
-    assert world.index.search(text, limit) == everything[:limit]
+    everything = found(world.index, text, 1000)
+    assert found(world.index, text, limit) == everything[:limit]
     assert [hit.superseded for hit in everything] == sorted(hit.superseded for hit in everything)
 
 
@@ -264,10 +264,10 @@ def test_no_query_is_an_error(world: World, text: str) -> None:
     if world.index.doubt:
         for number in range(3):
             world.index.apply([doc(f"{number}.md", f"word w o r d number {number} not and or title x open")])
-    world.index.search(text, 5)
-    world.index.search(text, 5, project=text, where={text: text})
+    found(world.index, text, 5)
+    found(world.index, text, 5, project=text, where={text: text})
     assert world.index.doubt is None
-    assert world.index.search("word", 0) == world.index.search("word", -1) == []
+    assert found(world.index, "word", 0) == found(world.index, "word", -1) == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

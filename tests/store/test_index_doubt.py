@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.index_writer import word
-from tests.store.indexes import World, doc, filled, paths
+from tests.store.indexes import World, doc, filled, found, paths
 from vaultd.errors import RefusedError
 from vaultd.store import index as index_module
 from vaultd.store.index import Drop, Index, Put
@@ -76,10 +76,10 @@ def test_compacting_merges_segments_and_changes_no_answer(world: World) -> None:
     for number in range(20):
         world.index.apply([doc(f"{number}.md", f"word {word(number)}"), doc("same.md", f"word s{word(number)}")])
     assert len(list(world.folder.rglob("*.seg"))) == 20
-    answers = (world.index.search("word", 30), world.index.known())
+    answers = (found(world.index, "word", 30), world.index.known())
     assert world.index.compact()
     assert len(list(world.folder.rglob("*.seg"))) <= 4
-    assert {hit.path for hit in world.index.search("word", 30)} == {hit.path for hit in answers[0]}
+    assert {hit.path for hit in found(world.index, "word", 30)} == {hit.path for hit in answers[0]}
     assert world.index.known() == answers[1]
     assert paths(world.index, f"s{word(3)}") == []
     assert paths(world.index, f"s{word(19)}") == ["same.md"]
@@ -139,7 +139,7 @@ def test_any_damaged_file_is_doubt_and_is_mended(world: World, tmp_path: Path, h
         harm(copy / name)
         index = Index(copy, world.vault)
         assert index.doubt, name
-        assert (index.search("word", 30), index.known(), index.generation, index.pages) == ([], {}, 0, 0)
+        assert (found(index, "word", 30), index.known(), index.generation, index.pages) == ([], {}, 0, 0)
         assert not index.compact()
         index.apply([doc("a.md", "word anew")])
         assert index.doubt is None
@@ -177,7 +177,7 @@ def test_damage_that_appears_while_reading_is_doubt_for_everybody(
 
     with monkeypatch.context() as patched:
         patched.setattr(index_module, "best_pages", broken)
-        assert world.index.search("word", 30) == []
+        assert found(world.index, "word", 30) == []
     assert "a posting that is none" in str(world.index.doubt)
     assert world.again().doubt == world.index.doubt
     assert world.index.known() == {}
@@ -198,7 +198,7 @@ def test_damage_of_a_build_that_counts_no_more_is_no_doubt(world: World, monkeyp
 
     with monkeypatch.context() as patched:
         patched.setattr(index_module, "best_pages", broken)
-        assert world.index.search("word", 30) == []
+        assert found(world.index, "word", 30) == []
     assert len(calls) == 2
     assert world.index.doubt is None
     assert paths(world.index, "word") == ["a.md"]
@@ -215,7 +215,7 @@ def test_another_vault_version_or_distribution_starts_anew(
             patched.setattr(index_module, "installed", lambda installed=installed: installed)
             index = Index(world.folder, world.vault)
             assert "whoosh" in str(index.doubt)
-            assert index.search("word", 3) == []
+            assert found(index, "word", 3) == []
     with monkeypatch.context() as patched:
         patched.setattr(index_module, "FORMAT", 99)
         assert "format" in str(Index(world.folder, world.vault).doubt)

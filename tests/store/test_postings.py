@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.store.indexes import World, doc, paths
+from tests.store.indexes import World, doc, found, paths
 from vaultd.store.index import Drop, Index
 from vaultd.store.indexed import packed, unpacked
 
@@ -46,7 +46,7 @@ def test_with_and_without_room_the_answers_are_the_same(world: World) -> None:
             world.index.compact()
         for query in queries:
             for project in (None, "p-1")[round_number % 2 :]:
-                assert world.index.search(query, 10, project=project) == cramped.search(query, 10, project=project)
+                assert found(world.index, query, 10, project=project) == found(cramped, query, 10, project=project)
     cramped.close()
 
 

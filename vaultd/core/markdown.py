@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from vaultd.core import markup, query
-from vaultd.core.obsidian import Outline, outline
+from vaultd.core.obsidian import outline
+from vaultd.core.outline import Outline
 from vaultd.core.passages import BLOCK_ID, lines_of
 
 __all__ = ["SNIPPET", "Place", "locate", "locate_in", "plain", "title_of"]

@@ -8,6 +8,7 @@ missing; a bonus for pages that have more of them was measured and gained nothin
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -107,12 +108,11 @@ class _Search:
         """The hits of each group."""
         pages = {page.id: page for group in groups for page in group.pages}
         scores = {page.id: self._scores[page.segment.name][page.number] for page in pages.values()}
+        closely = pages.values() if "passage" not in self._question.without else ()
         told = passage_scores(
-            [(page.segment, page.number, page.record["lengths"]) for page in pages.values()],
-            self._postings,
-            self._rarity,
+            [(page.segment, page.number, page.record["lengths"]) for page in closely], self._postings, self._rarity
         )
-        scored = dict(zip(pages, told, strict=True))
+        scored = dict(zip(pages, told, strict=False))
         streams = {
             "text": scores,
             "passage": {number: max(found.values(), default=0.0) for number, found in scored.items()},
@@ -135,36 +135,36 @@ class _Search:
         lists = [
             [hit for n, hit in found.items() if group.holds(pages[n].segment, pages[n].number)] for group in groups
         ]
-        top = max(found.values(), key=_match, default=None)
-        return [
-            self._cut(hits, top if number else max(hits, key=_match, default=None)) for number, hits in enumerate(lists)
-        ]
+        best_of_all = _best(found.values())
+        return [self._cut(hits, best_of_all if place else _best(hits)) for place, hits in enumerate(lists)]
 
     def _cut(self, hits: Sequence[Found], best: Found | None) -> list[Found]:
         """A group's hits in their order, as many as are wanted; none that is no answer beside the best one."""
-        top = (_match(best), len(best.matched)) if best is not None else (0.0, 0)
-        hits = [hit for hit in hits if fusion.answers(_match(hit), len(hit.matched), top)]
-        hits.sort(key=lambda hit: (hit.superseded, -hit.score, hit.path))
-        if not self._question.superseded and self._span is None and any(not hit.superseded for hit in hits):
-            hits = [hit for hit in hits if not hit.superseded]
-        return hits[: self._question.limit]
+        kept = [hit for hit in hits if best is not None and _answers(hit, best)]
+        current = [hit for hit in kept if not hit.superseded]
+        strongest = max(hits, key=_match, default=None)
+        # What was replaced comes unasked where the present has no answer beside it, or the past is asked for.
+        wanted = self._question.superseded or self._span is not None
+        if not wanted and any(strongest is not None and _answers(hit, strongest) for hit in current):
+            kept = current
+        return sorted(kept, key=lambda hit: (hit.superseded, -hit.score, hit.path))[: self._question.limit]
 
     def _candidates(self, allowed: _Allowed, most: int) -> list[_Page]:
         """The pages that match best as a whole, best first; all of the time when it alone is asked for."""
         found: list[tuple[float, int, Segment]] = []
         for part in self._parts:
-            scores = self._scores[part.name]
-            if allowed is not None:
-                scores = {number: score for number, score in scores.items() if number in allowed[part.name]}
-            found += [(score, -number - part.offset, part) for number, score in _top(part, scores, most)]
+            may = allowed[part.name] if allowed is not None else None
+            best_here = _top(part, self._scores[part.name], may, most)
+            found += [(score, -number - part.offset, part) for number, score in best_here]
         best = heapq.nlargest(most, found, key=lambda item: item[:2])
         return [self._page(part, -number - part.offset) for _, number, part in best]
 
-    def _matching(self, part: Segment) -> dict[int, float]:
-        """The scores of all pages of a segment that match, deleted ones too."""
-        if not self._terms:
-            return dict.fromkeys(self._timely[part.name], 1.0)
-        return _scores(part, self._postings, self._rarity)
+    def _matching(self, part: Segment) -> list[float]:
+        """The scores of all pages of a segment, deleted ones too."""
+        if self._terms:
+            return _scores(part, self._postings, self._rarity)
+        timely = self._timely[part.name]
+        return [float(number in timely) for number in range(part.pages)]
 
     def _wanted(self, page: _Page) -> bool:
         """Whether a page may be an answer at all."""
@@ -220,6 +220,16 @@ class _Search:
         return self._any(part, (indexed.fact(indexed.DAY, name) for name in names))
 
 
+def _best(hits: Iterable[Found]) -> Found | None:
+    """The hit that matches best, a superseded one only when there are no others."""
+    return max(hits, key=lambda hit: (not hit.superseded, _match(hit)), default=None)
+
+
+def _answers(hit: Found, best: Found) -> bool:
+    """Whether a page is an answer beside the best one."""
+    return fusion.answers(_match(hit), len(hit.matched), (_match(best), len(best.matched)))
+
+
 def _match(hit: Found) -> float:
     """How well a page matches, whatever its authority."""
     return sum(part for name, part in hit.why.items() if name != "authority")
@@ -231,27 +241,30 @@ def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, flo
     return [(number, score / best + fusion.PAGE_OF_PASSAGE * page) for number, score in found]
 
 
-def _scores(part: Segment, postings: Postings, rarity: Rarity) -> dict[int, float]:
-    """The summed scores of a segment's pages."""
-    scores: dict[int, float] = {}
+def _scores(part: Segment, postings: Postings, rarity: Rarity) -> list[float]:
+    """The summed scores of all pages of a segment, zero for those that have nothing of the query."""
+    scores = [0.0] * part.pages
     for group, weight in rarity.items():
         if len(group) == 1:
             posting = postings.of(part, group[0])
             for number, impact in zip(posting.docs, posting.impacts, strict=True):
-                scores[number] = scores.get(number, 0.0) + weight * impact
+                scores[number] += weight * impact
             continue
         one, other = (dict(zip(p.docs, p.impacts, strict=True)) for p in (postings.of(part, half) for half in group))
         for number in one.keys() & other.keys():
-            scores[number] = scores.get(number, 0.0) + weight * (one[number] + other[number])
+            scores[number] += weight * (one[number] + other[number])
     return scores
 
 
-def _top(part: Segment, scores: Mapping[int, float], most: int) -> list[tuple[int, float]]:
-    """The best pages of a segment that were not deleted since."""
+def _top(part: Segment, scores: Sequence[float], allowed: frozenset[int] | None, most: int) -> list[tuple[int, float]]:
+    """The best pages of a segment that match, may answer and were not deleted since; equals in their order."""
     wanted = most
     while True:
-        best = heapq.nlargest(wanted, scores.items(), key=lambda item: (item[1], -item[0]))
-        left = [item for item in best if not part.reader.is_deleted(item[0])]
-        if len(left) >= most or len(best) < wanted:
+        values = sorted(scores if allowed is None else (scores[number] for number in allowed), reverse=True)
+        least = max(values[wanted - 1] if len(values) >= wanted else 0.0, sys.float_info.min)
+        told = enumerate(scores) if allowed is None else ((number, scores[number]) for number in allowed)
+        best = sorted((-score, number) for number, score in told if score >= least)
+        left = [(number, -score) for score, number in best if not part.reader.is_deleted(number)]
+        if len(left) >= most or len(values) < wanted or values[wanted - 1] <= 0.0:
             return left[:most]
         wanted *= 2

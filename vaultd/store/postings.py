@@ -62,12 +62,15 @@ _NONE = Posting(array("I"), array("f"), array("I"), b"")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment of an open index: its reader and name, the number of its first page, and the usual page's length."""
+    """One segment of an open index: its reader and name, the number of its first page, the usual page's length, and how
+    many pages it has, deleted ones included.
+    """
 
     reader: Any
     name: str
     offset: int
     usual: float
+    pages: int
 
 
 @dataclass(slots=True)
@@ -134,7 +137,10 @@ def segments(searcher: Any) -> list[Segment]:
     average = searcher.avg_field_length("text") or 1.0
     usual = 2.0 ** (round(2 * math.log2(max(1.0, average))) / 2)
     leaves = [(leaf.reader(), offset) for leaf, offset in searcher.leaf_searchers()]
-    return [Segment(reader, reader.segment().segment_id(), offset, usual) for reader, offset in leaves]
+    return [
+        Segment(reader, reader.segment().segment_id(), offset, usual, reader.doc_count_all())
+        for reader, offset in leaves
+    ]
 
 
 def _read(segment: Segment, term: str, norms: array[float]) -> Posting:
