@@ -43,7 +43,7 @@ def exit_codes() -> str:
 
 def settings() -> str:
     def shown(value: object) -> str:
-        return {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        return {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value) or '""'
 
     return table(
         ("key", "default", "meaning"), [(f"`{k}`", f"`{shown(i.default)}`", i.meaning) for k, i in KEYS.items()]

@@ -36,6 +36,8 @@ ONLY_IN = {
     "whoosh": {"store/codec.py", "store/index.py", "store/schema.py"},
     "git": set[str](),
     "watchdog": {"store/watch.py"},
+    "numpy": {"store/vectors.py", "store/minilm.py"},
+    "onnxruntime": {"store/minilm.py"},
 }
 
 ONLY_BELOW = {"aiohttp": "http/", "mcp": "mcp/", "mcp_types": "mcp/", "starlette": "mcp/", "anyio": "mcp/"}

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vaultd.core.embedding import Choice
 from vaultd.core.sanitize import Rules
 from vaultd.errors import UsageError
 
@@ -57,11 +58,22 @@ KEYS: Mapping[str, KeyInfo] = {
     "git.commit_edits": KeyInfo(bool, True, "commit a person's edits after a quiet minute"),
     "http.bind": KeyInfo(str, "127.0.0.1:7426", "where the daemon listens besides its socket; `off` for nowhere"),
     "http.hosts": KeyInfo(list, [], "names that clients may call it by; needed for an address that is not loopback"),
+    "vectors.provider": KeyInfo(
+        str, "off", "who makes vectors of pages: `off`, `local` (a model in the extra) or `endpoint`"
+    ),
+    "vectors.url": KeyInfo(
+        str, "", "an endpoint's address, like `http://localhost:11434/v1`; page texts are sent there"
+    ),
+    "vectors.model": KeyInfo(str, "", "the model that an endpoint is asked for"),
+    "vectors.key_env": KeyInfo(str, "", "the environment variable that holds an endpoint's key"),
+    "vectors.key_file": KeyInfo(str, "", "or the file that holds it, for a daemon that a client starts"),
+    "vectors.dimensions": KeyInfo(int, 0, "numbers of a vector, where the model lets one choose; 0 for its own"),
 }
 """Every key that may stand in a configuration file."""
 
-_MACHINE = ("http.",)
-"""Keys that count only in this machine's file: a vault that came by sync or clone must not open a port."""
+_MACHINE = ("http.", "vectors.")
+"""Keys that count only in this machine's file: a vault that came by sync or clone must not open a port, nor say where
+pages are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,10 @@ class Places:
         """The index folder of a vault."""
         return self.cache / _short(vault) / "index"
 
+    def vectors(self, vault: Path) -> Path:
+        """The folder of a vault's vectors."""
+        return self.cache / _short(vault) / "vectors"
+
     def socket(self, vault: Path) -> Path:
         """The daemon's socket, for local clients: the first place whose path is short enough for one."""
         paths = [folder / f"{_short(vault)}.sock" for folder in self.runtime]
@@ -142,6 +158,7 @@ class Config:
     commit_edits: bool = True
     bind: str = "off"
     hosts: tuple[str, ...] = ()
+    vectors: Choice = field(default_factory=Choice)
     problems: tuple[str, ...] = ()
     read: tuple[int, int] = field(default=(0, 0), compare=False)
 
@@ -199,6 +216,9 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
         for key, value in _read(path, problems, own=path == where.settings).items():
             before = values.get(key)
             values[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+    vectors = _choice(values, where)
+    wrong = vectors.flaws()
+    problems += [f"{where.settings}: {flaw}" for flaw in wrong]
     if problems and not forgiving:
         raise UsageError("Settings are wrong:\n  " + "\n  ".join(problems) + "\nMend these lines and run it again.")
     return Config(
@@ -217,8 +237,25 @@ def load(vault: str | None = None, environ: Mapping[str, str] | None = None, *, 
         commit_edits=bool(values.get("git.commit_edits", True)),
         bind=env.get("VAULTD_HTTP", "").strip() or str(values.get("http.bind", KEYS["http.bind"].default)),
         hosts=_texts(values, "http.hosts"),
+        vectors=Choice() if wrong else vectors,
         problems=tuple(problems),
         read=read,
+    )
+
+
+def _choice(values: Mapping[str, object], where: Places) -> Choice:
+    """The settings of vectors."""
+
+    def text(name: str) -> str:
+        return str(values.get(f"vectors.{name}", KEYS[f"vectors.{name}"].default)).strip()
+
+    return Choice(
+        provider=text("provider"),
+        url=text("url"),
+        model=text("model"),
+        key_env=text("key_env"),
+        key_file=_at_home(text("key_file"), where),
+        dimensions=int(text("dimensions")),
     )
 
 
@@ -288,7 +325,7 @@ def _read(path: Path, problems: list[str], *, own: bool) -> dict[str, object]:
     return found
 
 
-_SHAPES = {list: "a list of texts", bool: "true or false", str: "a text"}
+_SHAPES = {list: "a list of texts", bool: "true or false", str: "a text", int: "a whole number"}
 
 
 def _flaws(key: str, value: object) -> list[str]:

@@ -36,6 +36,7 @@ COMMANDS: tuple[str, ...] = (
     "ingest",
     "failed",
     "reindex",
+    "embed",
     "doctor",
     "pause",
     "resume-capture",
