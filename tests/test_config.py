@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from vaultd.config import KEYS, Config, load, places, vault_path
+from vaultd.core.embedding import Choice
 from vaultd.core.sanitize import redact
 from vaultd.engine.setup import remember
 from vaultd.errors import UsageError
@@ -161,6 +162,7 @@ def test_defaults_are_those_of_the_table(tmp_path: Path) -> None:
         "git.commit_edits": config.commit_edits,
         "http.bind": config.bind,
         "http.hosts": list(config.hosts),
+        **{f"vectors.{name}": value for name, value in asdict(config.vectors).items()},
     }
     assert found == {key: info.default for key, info in KEYS.items()}
 
@@ -281,3 +283,34 @@ def test_only_what_is_given_is_looked_at(tmp_path: Path, monkeypatch: pytest.Mon
     assert "VAULTD_VAULT" not in config.environ
     assert vault_path(None, env, config.places) == Path("/changed/later")
     assert "/from/the/process" not in repr(config)
+
+
+def test_vectors_are_off_and_named_in_this_machines_settings_only(tmp_path: Path) -> None:
+    assert settings(tmp_path).vectors == Choice() and not Choice().on
+    told = settings(
+        tmp_path,
+        '[vectors]\nprovider = "endpoint"\nurl = " http://localhost:1/v1 "\nmodel = "m"\n'
+        'key_file = "~/key"\ndimensions = 8\n',
+    ).vectors
+    assert told == Choice("endpoint", "http://localhost:1/v1", "m", "", f"{tmp_path}/home/key", 8) and told.on
+    with pytest.raises(UsageError, match=r"vectors\.url. counts only in this machine's settings"):
+        settings(tmp_path, vault='[vectors]\nurl = "http://elsewhere/v1"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('provider = "maybe"', "must be one of off, local, endpoint"),
+        ('provider = "endpoint"', "`vectors.url` is needed for an endpoint"),
+        ("provider = true", "`vectors.provider` must be a text"),
+        ("dimensions = true", "`vectors.dimensions` must be a whole number"),
+        ("dimensions = -1", "must be a positive number"),
+        ('key = "sk-1"', "unknown key `vectors.key`"),
+    ],
+)
+def test_wrong_settings_of_vectors(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        settings(tmp_path, f"[vectors]\n{text}\n")
+    assert says in str(raised.value)
+    config = load(str(tmp_path / "v"), environ(tmp_path), forgiving=True)
+    assert not config.vectors.on and says in config.problems[0]

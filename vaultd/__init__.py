@@ -25,6 +25,7 @@ The way of an event:
     engine.history             git commits of exact paths
     engine.reconcile           the index follows the disk
     engine.recall              search
+    engine.embedding           vectors of pages, where the settings ask for them; else it is not even imported
 
 The way of a question:
 
@@ -62,6 +63,7 @@ What a crash leaves, and what repairs it:
                                                                                   living process owns the lock
     the commit (history)                     the index is behind                  reconcile
     an index was half written                a damaged index                      made anew
+    vectors were half written                a tail without its sum               the next filling: embedded again
 
 Order everywhere: truth, acknowledgement, history, derived.
 """

@@ -25,6 +25,7 @@ from vaultd.store.vectors import Kind, Near, PageVectors, Vectors
 __all__ = ["Brought", "Near", "Stream", "bring_up", "embedder_of", "open_vectors", "revisions"]
 
 _BATCH = 64  # texts between two times that something is kept
+_REFUSED = 8  # pages refused by themselves at the head of a batch: then it is the settings, not these pages
 _LITTER_S = 60.0
 _KEY_BYTES = 4096
 
@@ -190,27 +191,18 @@ def _embed(embedder: Embedder, vectors: Vectors, batch: Sequence[_Page], told: B
     try:
         found = iter(embedder.embed([text for page in batch for text in page.texts]))
     except UsageError as error:
-        if len(batch) == 1 and told.embedded:
+        if len(batch) == 1:
             told.failed[batch[0].path] = str(error)
             return
         before = told.embedded
-        for page in batch if len(batch) > 1 else ():
-            if told.embedded or page is batch[0]:
-                _alone(embedder, vectors, page, told)
+        for number, page in enumerate(batch):
+            if number < _REFUSED or told.embedded > before:
+                _embed(embedder, vectors, [page], told)
         if told.embedded == before:
             raise
         return
     vectors.put(PageVectors(page.path, page.revision, [next(found) for _ in page.texts]) for page in batch)
     told.embedded += len(batch)
-
-
-def _alone(embedder: Embedder, vectors: Vectors, page: _Page, told: Brought) -> None:
-    """Embed one page; a refusal is noted."""
-    try:
-        vectors.put([PageVectors(page.path, page.revision, embedder.embed(page.texts))])
-        told.embedded += 1
-    except UsageError as error:
-        told.failed[page.path] = str(error)
 
 
 def _key(config: Config) -> str:

@@ -1,0 +1,51 @@
+"""A process that appends vectors until it is stopped; every batch that is kept is a line on its standard output.
+
+python -m tests.store.vector_writer FOLDER VAULT FIRST COUNT     batches FIRST .. FIRST+COUNT-1, then it ends
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from vaultd.core.embedding import unit
+from vaultd.store.vectors import Kind, PageVectors, Vectors
+
+PAGES = 7
+"""How many pages the batches go round over."""
+
+KIND = Kind("words", "count", 300)
+
+
+def page(batch: int) -> str:
+    """The page that a batch writes."""
+    return f"notes/page{batch % PAGES}.md"
+
+
+def batch(number: int) -> list[PageVectors]:
+    """One batch: a page with two vectors, and the page three further on dropped."""
+    vectors = [unit([float(number == place) + 0.01 for place in range(300)]), unit([1.0] * 300)]
+    return [PageVectors(page(number + 3), "", ()), PageVectors(page(number), f"r{number}", vectors)]
+
+
+def after(count: int) -> dict[str, str]:
+    """Path to revision after the first `count` batches."""
+    pages: dict[str, str] = {}
+    for number in range(count):
+        pages.pop(page(number + 3), None)
+        pages[page(number)] = f"r{number}"
+    return pages
+
+
+def main() -> None:
+    """Write the batches that the command line names."""
+    folder, vault, first, count = sys.argv[1:]
+    vectors = Vectors(Path(folder), Path(vault), KIND)
+    for number in range(int(first), int(first) + int(count)):
+        vectors.put(batch(number))
+        vectors.compact()
+        print(number, flush=True)
+
+
+if __name__ == "__main__":
+    main()
