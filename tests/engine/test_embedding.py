@@ -74,6 +74,16 @@ def test_only_what_changed_is_embedded_and_what_is_gone_is_dropped(scratch: Scra
     assert filled(stores, words, force=True)[0] == Brought(embedded=3)
 
 
+def test_what_only_seems_to_be_gone_keeps_its_vectors(scratch: Scratch) -> None:
+    stores, words = scratch.init(), Words()
+    write(scratch, a="one", b="two")
+    _, vectors, pages = filled(stores, words)
+    assert bring_up(stores, words, vectors, {}) == Brought()  # an index that knows nothing
+    scratch.vault.rename(scratch.base / "elsewhere")
+    assert bring_up(stores, words, vectors, {}) == Brought()  # a vault that is away
+    assert vectors.revisions() == pages
+
+
 def test_another_model_starts_anew_and_the_old_vectors_are_said_to_be_of_no_use(scratch: Scratch) -> None:
     stores = scratch.init()
     write(scratch, a="one", b="two")

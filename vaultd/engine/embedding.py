@@ -119,7 +119,7 @@ def bring_up(
     progress: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Brought:
-    """Embed the pages (path to revision) that have no current vectors, drop those of pages that are not among them.
+    """Embed the pages (path to revision) that have no current vectors, drop those of others that left the vault.
 
     What is done is kept batch by batch: it may be killed, or told to `stop` between two batches, and the next call goes
     on from there. With `force` all are embedded again. HeldError when another process is at it; VaultdError when the
@@ -134,7 +134,7 @@ def bring_up(
         if force:
             vectors.clear()
         have, told = vectors.revisions(), Brought()
-        gone = [path for path in have if path not in pages]
+        gone = _gone(stores, [path for path in have if path not in pages])
         vectors.put(PageVectors(path, "", ()) for path in gone)
         told.dropped = len(gone)
         lacking = [path for path, revision in pages.items() if have.get(path) != revision]
@@ -151,6 +151,17 @@ def bring_up(
         return told
     finally:
         lock.release()
+
+
+def _gone(stores: Stores, paths: Sequence[str]) -> list[str]:
+    """The paths that are no page any more; none while the vault is away, or of what cannot be looked at."""
+    found = []
+    for path in paths:
+        scan = stores.vault.scan([path])
+        stat = next(scan, None)
+        if (stat is None or stat.path != path) and scan.knows(path):
+            found.append(path)
+    return found if stores.vault.presence().here else []
 
 
 def _batches(stores: Stores, paths: Sequence[str], told: Brought) -> Iterator[tuple[list[_Page], int]]:
