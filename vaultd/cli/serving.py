@@ -10,12 +10,13 @@ from vaultd.config import Config
 from vaultd.engine.access import token_of
 from vaultd.engine.daemon import Daemon
 from vaultd.engine.local import LocalService
+from vaultd.engine.nearby import Filling, nearby_of
 from vaultd.engine.stores import Stores, local_now, open_stores
 from vaultd.http.server import HttpServer
 from vaultd.http.settings import HttpSettings, parse_bind
 from vaultd.mcp.application import McpApplication
 
-__all__ = ["end", "reachable", "surfaces"]
+__all__ = ["end", "filling", "reachable", "surfaces"]
 
 _END_S = 4.4
 """Seconds within which a daemon that is told to ends, of the five that are promised."""
@@ -26,8 +27,16 @@ log = logging.getLogger("vaultd")
 def surfaces(daemon: Daemon, stores: Stores) -> HttpServer:
     """The server for a vault's daemon, not started yet. RefusedError, UsageError as `reachable`."""
     config = stores.config
-    service = LocalService(lambda: open_stores(config, local_now), daemon.live, daemon.pulse, daemon.note)
+    service = LocalService(
+        lambda: open_stores(config, local_now), daemon.live, daemon.pulse, daemon.note, nearby_of(config)
+    )
     return HttpServer(service, reachable(config), McpApplication(service))
+
+
+def filling(daemon: Daemon, stores: Stores) -> list[Filling]:
+    """What makes vectors in the background, when they are on."""
+    config = stores.config
+    return [Filling(lambda: open_stores(config, local_now), daemon.live)] if config.vectors.on else []
 
 
 def reachable(config: Config) -> HttpSettings:

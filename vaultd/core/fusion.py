@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-__all__ = ["FLOOR", "FLOOR_OF_ONE", "JOINED", "NEAR", "NEIGHBOUR", "PAGE_OF_PASSAGE", "STREAMS", "answers", "fuse"]
+__all__ = [
+    "FLOOR",
+    "FLOOR_OF_ONE",
+    "JOINED",
+    "NEAR",
+    "NEAREST",
+    "NEIGHBOUR",
+    "PAGE_OF_PASSAGE",
+    "STREAMS",
+    "answers",
+    "fuse",
+]
 
 STREAMS: Mapping[str, float] = {
     "text": 1.0,  # BM25 of the whole page
     "passage": 0.6,  # of its best passage
     "time": 0.3,  # the page is of the time that the query names
+    "vector": 0.35,  # its meaning is near the query's, as an embedding model has it (`vaultd[vectors]`)
     "links": 0.2,  # a page that answers links to it, or it links there
 }
 """The streams and their weights."""
@@ -30,6 +42,9 @@ NEIGHBOUR = 0.2
 
 PAGE_OF_PASSAGE = 0.8
 """What the match of its whole page is worth for a passage, beside its own."""
+
+NEAREST = 0.8
+"""The share of the way from the least to the most similar candidate from which a page is an answer by that alone."""
 
 JOINED = 0.2
 """What a term counts that the query's words make when they are run together."""
@@ -52,7 +67,12 @@ def fuse(streams: Mapping[str, Mapping[Key, float]]) -> dict[Key, dict[str, floa
     return told
 
 
-def answers(match: float, terms: int, best: tuple[float, int]) -> bool:
-    """Whether a page is an answer beside the best one, by match and number of the query's terms of each."""
+def answers(why: Mapping[str, float], terms: int, best: tuple[float, int]) -> bool:
+    """Whether a page is an answer beside the best one, by match and number of the query's terms of each. Pages that are
+    among the nearest by meaning are, whatever words they have.
+    """
+    match = sum(why.values())
+    if why.get("vector", 0.0) >= NEAREST * STREAMS["vector"]:
+        return True
     least = FLOOR_OF_ONE if terms < 2 <= best[1] else FLOOR
     return match >= least * best[0]

@@ -10,6 +10,7 @@ from vaultd.core.address import GLOBAL
 from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
 from vaultd.core.question import EVERYTHING, Question
+from vaultd.engine.nearby import Nearby
 from vaultd.engine.stores import Stores
 from vaultd.errors import UsageError
 from vaultd.store.index import Found, Index
@@ -86,7 +87,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a query. `pending`: events and pages that it does not cover yet. `cut`: hits left out for want of
-    room.
+    room. `note`: what else the reader must know, "" for nothing.
     """
 
     query: str
@@ -97,6 +98,7 @@ class Answer:
     global_hits: list[Hit] = field(default_factory=list)
     other_hits: list[Hit] = field(default_factory=list)
     cut: int = 0
+    note: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """For JSON, in the fixed order of keys."""
@@ -108,7 +110,7 @@ class Answer:
         return told
 
 
-def answer(stores: Stores, index: Index, text: str, wanted: Wanted) -> Answer:
+def answer(stores: Stores, index: Index, text: str, wanted: Wanted, nearby: Nearby) -> Answer:
     """Answer a query from what the index holds now. UsageError for a limit out of bounds."""
     if not 1 <= wanted.limit <= _MOST:
         raise UsageError(f"limit must be from 1 to {_MOST}, not {wanted.limit}.")
@@ -117,13 +119,14 @@ def answer(stores: Stores, index: Index, text: str, wanted: Wanted) -> Answer:
     question = Question(
         text, stores.clock(), wanted.limit, groups, wanted.where, superseded=wanted.superseded, expired=wanted.expired
     )
-    lists = [_hits(stores, question, found, wanted) for found in index.search(question)]
+    near = nearby(text, index)
+    lists = [_hits(stores, question, found, wanted) for found in index.search(question, near.scores)]
     if wanted.pinned_first:
         lists[0] = _pinned_first(stores, index, lists[0], own)
     lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
     project = own[0] if own is not None and len(own) == 1 else ""
     hits, everywhere, others = (*lists, [], [])[:3]
-    return Answer(text, project, index.generation, 0, hits, everywhere, others, cut)
+    return Answer(text, project, index.generation, 0, hits, everywhere, others, cut, near.note)
 
 
 def _hits(stores: Stores, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:

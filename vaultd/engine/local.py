@@ -16,6 +16,7 @@ from vaultd.engine import authoring, listing, passing, scoping
 from vaultd.engine.answers import Wanted, answer
 from vaultd.engine.health import AWAY, Pulse, health
 from vaultd.engine.live import Live
+from vaultd.engine.nearby import Nearby, nothing
 from vaultd.engine.projects import Project
 from vaultd.engine.receive import receive
 from vaultd.engine.routing import ROUTING
@@ -39,13 +40,21 @@ class LocalService:
     """The use cases, safe from several threads. See `service.Service` for what each call gives."""
 
     def __init__(
-        self, open_: Callable[[], Stores], live: Live, pulse: Pulse, written: Callable[[set[str]], None]
+        self,
+        open_: Callable[[], Stores],
+        live: Live,
+        pulse: Pulse,
+        written: Callable[[set[str]], None],
+        nearby: Nearby = nothing,
     ) -> None:
-        """`open_` gives stores of their own for a call; `written` is told of pages that are to be committed."""
+        """`open_` gives stores of their own for a call; `written` is told of pages that are to be committed; `nearby`
+        finds pages by meaning.
+        """
         self._open = open_
         self._live = live
         self._pulse = pulse
         self._written = written
+        self._nearby = nearby
         self._backlog = (0.0, 0)
         self._guard = threading.Lock()
         self._spare: list[Stores] = []
@@ -78,7 +87,7 @@ class LocalService:
                 search.tokens,
             )
             slugs = {p.id: p.slug for p in stores.projects.known()}
-            told: Reply = answer(stores, self._live.index, text, wanted).as_dict()
+            told: Reply = answer(stores, self._live.index, text, wanted, self._nearby).as_dict()
             told["project"] = _slug(projects[0]) if projects else ""
             told["pending"] = pending + len(stores.inbox.pending())
         for name in ("hits", "global_hits", "other_hits"):

@@ -11,6 +11,7 @@ from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.engine.answers import Answer, Wanted, answer
+from vaultd.engine.nearby import nearby_of
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores
 from vaultd.errors import NotFoundError, UsageError
@@ -43,16 +44,16 @@ def search(
     """Answer a query. Pages that the index does not know are indexed first, unless there are many and a daemon is at
     it. No query is an error; a query without a word has no hits.
     """
-    index = open_index(stores)
+    index, nearby = open_index(stores), nearby_of(stores.config)
     try:
         reconcile = Reconcile(stores, index)
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-        told = answer(stores, index, text, wanted)
+        told = answer(stores, index, text, wanted, nearby)
         if index.doubt:  # it turned out damaged while it was read
             reconcile.run(reconcile.behind(), progress)
-            told = answer(stores, index, text, wanted)
+            told = answer(stores, index, text, wanted, nearby)
         return replace(told, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()

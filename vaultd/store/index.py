@@ -31,6 +31,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from whoosh.filedb.filestore import FileStorage
@@ -54,6 +55,8 @@ from vaultd.store.sums import note_sums, torn
 __all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
 
 T = TypeVar("T")
+
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 _SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
 _MEMORY = 64 << 20  # bytes for postings while an index is written; more go to files
@@ -140,17 +143,18 @@ class Index:
                 self._known = self._read(lambda view: (view.build, view.number, _known(view)))
             return self._known[2] if self._known is not None else {}
 
-    def search(self, question: Question) -> list[list[Found]]:
+    def search(self, question: Question, near: Mapping[str, float] = NOTHING) -> list[list[Found]]:
         """The pages that answer a question, for each of its groups: best first, superseded ones after all others.
 
-        A question without a word finds nothing.
+        `near`: how similar pages are to it, by path, where something else than words tells. A question without a word
+        finds nothing.
         """
         nothing: list[list[Found]] = [[] for _ in question.groups]
         if question.limit < 1 or not query.terms(question.text):
             return nothing
         with self._lock:
             postings = self._postings
-            return self._read(lambda view: best_pages(view.searcher, postings, question)) or nothing
+            return self._read(lambda view: best_pages(view.searcher, postings, question, near)) or nothing
 
     def record(self, path: str) -> Found | None:
         """A page as a hit that nothing was asked of; None when the index does not have it."""

@@ -59,13 +59,13 @@ class _Group:
         return self.allowed is None or number in self.allowed[part.name]
 
 
-def best_pages(searcher: Any, postings: Postings, question: Question) -> list[list[Found]]:
+def best_pages(searcher: Any, postings: Postings, question: Question, near: Mapping[str, float]) -> list[list[Found]]:
     """The best pages for a question, a list for each of its groups: best first, superseded ones after all others.
 
     Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer;
     of the first group, beside its own best.
     """
-    search = _Search(searcher, postings, question)
+    search = _Search(searcher, postings, question, {} if "vector" in question.without else near)
     groups = [search.group(group) for group in question.groups]
     return search.ranked(groups)
 
@@ -73,10 +73,11 @@ def best_pages(searcher: Any, postings: Postings, question: Question) -> list[li
 class _Search:
     """One question to one generation of the index."""
 
-    def __init__(self, searcher: Any, postings: Postings, question: Question) -> None:
+    def __init__(self, searcher: Any, postings: Postings, question: Question, near: Mapping[str, float]) -> None:
         self._searcher = searcher
         self._postings = postings
         self._question = question
+        self._near = near
         self._parts = segments(searcher)
         postings.keep_only(frozenset(part.name for part in self._parts))
         self._span = None if "time" in question.without else when.span(question.text, question.now)
@@ -101,8 +102,22 @@ class _Search:
             pages = self._candidates(allowed, most)
             left = [page for page in pages if self._wanted(page)]
             if len(pages) < most or sum(not page.record["superseded"] for page in left) >= self._question.limit:
-                return _Group(allowed, left)
+                there = {page.id for page in left}
+                return _Group(allowed, left + [page for page in self._alike(allowed) if page.id not in there])
             most *= 2
+
+    def _alike(self, allowed: _Allowed) -> list[_Page]:
+        """The pages of a group that are nearest by meaning; of the nearest of all pages some hundreds are looked at."""
+        found: list[_Page] = []
+        for path in heapq.nlargest(10 * _CANDIDATES, self._near, key=lambda path: (self._near[path], path)):
+            for number in self._searcher.document_numbers(path=indexed.key(path)):
+                part = max((p for p in self._parts if p.offset <= number), key=lambda p: p.offset)
+                page = self._page(part, number - part.offset)
+                if (allowed is None or page.number in allowed[part.name]) and self._wanted(page):
+                    found.append(page)
+            if len(found) >= _CANDIDATES:
+                break
+        return found
 
     def ranked(self, groups: Sequence[_Group]) -> list[list[Found]]:
         """The hits of each group."""
@@ -118,6 +133,8 @@ class _Search:
             "passage": {number: max(found.values(), default=0.0) for number, found in scored.items()},
             "time": {page.id: 1.0 for page in pages.values() if page.number in self._timely[page.segment.name]},
         }
+        if self._near:
+            streams["vector"] = _spread({page.id: self._near.get(page.record["path"]) for page in pages.values()})
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
             streams["links"] = self._linked(pages, groups, matches)
@@ -220,6 +237,13 @@ class _Search:
         return self._any(part, (indexed.fact(indexed.DAY, name) for name in names))
 
 
+def _spread(scores: Mapping[int, float | None]) -> dict[int, float]:
+    """Scores from 0 for the least to 1 for the greatest; those that are none are left out."""
+    told = {number: score for number, score in scores.items() if score is not None}
+    least, span = min(told.values(), default=0.0), max(told.values(), default=0.0) - min(told.values(), default=0.0)
+    return {number: (score - least) / span if span else 1.0 for number, score in told.items()}
+
+
 def _best(hits: Iterable[Found]) -> Found | None:
     """The hit that matches best, a superseded one only when there are no others."""
     return max(hits, key=lambda hit: (not hit.superseded, _match(hit)), default=None)
@@ -227,12 +251,17 @@ def _best(hits: Iterable[Found]) -> Found | None:
 
 def _answers(hit: Found, best: Found) -> bool:
     """Whether a page is an answer beside the best one."""
-    return fusion.answers(_match(hit), len(hit.matched), (_match(best), len(best.matched)))
+    return fusion.answers(_streams(hit), len(hit.matched), (_match(best), len(best.matched)))
 
 
 def _match(hit: Found) -> float:
     """How well a page matches, whatever its authority."""
-    return sum(part for name, part in hit.why.items() if name != "authority")
+    return sum(_streams(hit).values())
+
+
+def _streams(hit: Found) -> dict[str, float]:
+    """What the streams add to a page's match."""
+    return {name: part for name, part in hit.why.items() if name != "authority"}
 
 
 def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, float]]:

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from pathlib import Path
 
     from vaultd.cli.log import start_log
-    from vaultd.cli.serving import end, reachable, surfaces
+    from vaultd.cli.serving import end, filling, reachable, surfaces
     from vaultd.engine.daemon import Daemon
 
     stores = _right(args)
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         signal.signal(number, lambda *_: end(daemon))
     daemon.run(
         ready=lambda: terminal.say(f"vaultd serves {stores.vault.root} (Ctrl-C stops it)"),
-        companions=[surfaces(daemon, stores)],
+        companions=[surfaces(daemon, stores), *filling(daemon, stores)],
     )
     if daemon.changed_settings:
         # The same process with the settings as they are now.
