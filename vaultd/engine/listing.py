@@ -102,6 +102,7 @@ def named_page(stores: Stores, project: Project | None, name: str) -> PageFile:
 
     NotFoundError, RefusedError; UsageError when several pages fit.
     """
+    project, name = _abroad(stores, project, name)
     for folder in (project.folder, "") if project else ("",):
         page = stores.vault.read(page_path(name, folder))
         if page is not None:
@@ -117,6 +118,17 @@ def named_page(stores: Stores, project: Project | None, name: str) -> PageFile:
     if page is None:
         raise NotFoundError(f"The page {found} was removed this moment.")
     return page
+
+
+def _abroad(stores: Stores, project: Project | None, name: str) -> tuple[Project | None, str]:
+    """The project that `project:page` names, and the page in it; else both as they are."""
+    slug, colon, page = name.strip().removeprefix("[[").removesuffix("]]").partition(":")
+    if not colon or not page:
+        return project, slug
+    other = next((p for p in stores.projects.known() if slug in (p.slug, p.folder)), None)
+    if other is None:
+        raise NotFoundError(f"There is no project {slug!r}, so {name!r} names no page.")
+    return other, page
 
 
 def all_projects(stores: Stores) -> list[Reply]:

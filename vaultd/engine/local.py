@@ -7,12 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from vaultd.core import frontmatter
 from vaultd.core.address import GLOBAL, page_path
-from vaultd.core.cutting import bounded
-from vaultd.core.markdown import title_of
 from vaultd.core.sanitize import line
-from vaultd.engine import authoring, listing, passing, scoping
+from vaultd.engine import authoring, listing, passing, reading, scoping
 from vaultd.engine.answers import Wanted, answer
 from vaultd.engine.health import AWAY, Pulse, health
 from vaultd.engine.live import Live
@@ -27,9 +24,6 @@ from vaultd.errors import HeldError, NotFoundError, NoVaultError, UsageError
 from vaultd.store.vault import PageFile
 
 __all__ = ["LocalService"]
-
-_TEXT_BYTES = 64 * 1024
-"""Of a page that is read, so much is given: a model has no use for more at once."""
 
 _BACKLOG, _BACKLOG_S = 50_000, 1.0  # events that may wait; for how long a count of them counts
 _RECENT = 10
@@ -112,23 +106,27 @@ class LocalService:
             folder = None if everywhere else _folder(project)
             return {"project": _slug(project), "pages": listing.recent_rows(stores, folder, limit)}
 
-    def read_page(self, scope: Scope, path: str = "", query: str = "") -> Reply:
-        """One page."""
+    def read_page(
+        self, scope: Scope, path: str = "", query: str = "", *, anchor: str = "", lines: str = "", related: int = 0
+    ) -> Reply:
+        """One page, or a part of it."""
         if not path.strip() and not query.strip():
             raise UsageError("Say which page: its `path` (or name), or a `query` that it answers best.")
+        if not 0 <= related <= reading.HOPS:
+            raise UsageError(f"related must be from 0 to {reading.HOPS} hops, not {related}.")
+        path, sign, place = path.partition("#")
         with self._stores() as stores:
             project = scoping.readable(stores, scope) if scope.project or scope.cwd else None
             found = listing.named_page(stores, project, path) if path.strip() else self._best(stores, scope, query)
-            meta, body = frontmatter.parse(found.data)
-            row = _stat(stores, found.path)
-            text = found.data.decode("utf-8", "replace").removeprefix("\ufeff")
-            return {
+            told = {
                 "project": _owner(stores, found.path),
-                **row,
-                "title": title_of(meta.values, body, found.path),
-                "revision": str(found.revision),
-                "text": bounded(text, _TEXT_BYTES, 0.1),
+                **_stat(stores, found.path),
+                **reading.part(found, anchor or sign + place, lines),
             }
+            if related:
+                self._live.catch_up()
+                told["related"] = reading.related(self._live.index, found.path, related)
+            return told
 
     def pages(self, scope: Scope, *, limit: int = 100, offset: int = 0, everywhere: bool = False) -> Reply:
         """Pages by path."""

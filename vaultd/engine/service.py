@@ -106,10 +106,16 @@ class Service(Protocol):
     def recent(self, scope: Scope, *, limit: int = 10, everywhere: bool = False) -> Reply:
         """`{project, pages: [{path, title, kind, tier, updated}]}`, newest first."""
 
-    def read_page(self, scope: Scope, path: str = "", query: str = "") -> Reply:
-        """One page, by path (in the project, or from the vault's root), name or session id, or the best hit of a query.
+    def read_page(
+        self, scope: Scope, path: str = "", query: str = "", *, anchor: str = "", lines: str = "", related: int = 0
+    ) -> Reply:
+        """One page, by path (in the project, or from the vault's root), name, session id or `project:page`, or the best
+        hit of a query.
 
-        `{project, path, title, kind, tier, revision, updated, text}`. NotFoundError; UsageError when several fit.
+        `{project, path, title, kind, tier, revision, updated, lines, of, text}`. Of the page comes the part that
+        `anchor` (`#Heading`, `#^block`; it may also end the path) or `lines` (`12-40`) names; `lines` says which of
+        the `of` lines those are. With `related` hops, 1 to 3, `related` has at most 50 pages that links lead to and
+        from: `[{path, title, kind, hops, by}]`, nearest first. NotFoundError; UsageError when several fit.
         """
 
     def pages(self, scope: Scope, *, limit: int = 100, offset: int = 0, everywhere: bool = False) -> Reply:

@@ -56,7 +56,14 @@ def _recent(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
 
 
 def _page(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
-    return service.read_page(scope, v["path"] or "", v["query"] or "")
+    return service.read_page(
+        scope,
+        v["path"] or "",
+        v["query"] or "",
+        anchor=v["anchor"] or "",
+        lines=v["lines"] or "",
+        related=v["related"],
+    )
 
 
 def _pages(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
@@ -107,7 +114,13 @@ ROUTES: Sequence[Route] = (
         "/page",
         "One page: by path, name or session id, or the one that answers a query best",
         _page,
-        (Parameter("path", str, "its path or name"), Parameter("query", str, "or what it answers")),
+        (
+            Parameter("path", str, "its path or name"),
+            Parameter("query", str, "or what it answers"),
+            Parameter("anchor", str, "only this part: #Heading or #^block"),
+            Parameter("lines", str, "only these lines, like 12-40"),
+            Parameter("related", int, "so many links away, also the pages around it", 0, 0, 3),
+        ),
     ),
     Route("/briefing", "Open handoffs, recent and pinned pages", lambda s, where, v: s.briefing(where)),
     Route("/handoffs", "The open handoffs, as they are given", lambda s, where, v: s.handoff_list(where)),

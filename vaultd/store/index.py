@@ -47,8 +47,9 @@ from vaultd.store.codec import Writer
 from vaultd.store.fs import remove_tree
 from vaultd.store.gathering import ORDER
 from vaultd.store.indexed import FIELDS, Drop, Found, IndexDoc, Known, Put
+from vaultd.store.links import Links
 from vaultd.store.matching import best_pages
-from vaultd.store.postings import Postings
+from vaultd.store.postings import Postings, segments
 from vaultd.store.schema import FORMAT, SCHEMA
 from vaultd.store.sums import note_sums, torn
 
@@ -166,6 +167,21 @@ class Index:
 
         with self._lock:
             return self._read(read)
+
+    def linked(self, path: str, most: int) -> list[Found]:
+        """The pages that a page links to, then those that link to it; none when the index does not have it, or when
+        there are more than `most`.
+        """
+
+        def read(view: _View) -> list[Found]:
+            links = Links(view.searcher, segments(view.searcher), self._postings)
+            for number in view.searcher.document_numbers(path=indexed.key(path)):
+                record = view.searcher.stored_fields(number)["page"]
+                return [indexed.found(links.record(place), {}, (), ()) for place in links.around(record, most)]
+            return []
+
+        with self._lock:
+            return self._read(read) or []
 
     def apply(self, changes: Iterable[Put | Drop]) -> int:
         """Bring pages in and take them out in one commit; the last change of a path counts. The generation after it.

@@ -35,7 +35,7 @@ __all__ = [
     "words",
 ]
 
-FIELDS = 4
+FIELDS = 5
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
 PROJECT, NAME, LINK, DAY = "\0project", "\0name", "\0link", "\0day"
@@ -228,7 +228,7 @@ def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
         "superseded": doc.superseded,
         "unparsable": doc.unparsable,
         "expires": str(doc.meta.get("expires_at") or ""),
-        "links": tuple(dict.fromkeys(map(name_of, doc.links))),
+        "links": tuple(doc.links),
         "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
         "lengths": packed(lengths),
     }

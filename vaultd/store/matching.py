@@ -18,6 +18,7 @@ from vaultd.core.question import Question
 from vaultd.core.ranking import asks_of_sessions
 from vaultd.store import indexed
 from vaultd.store.indexed import Found
+from vaultd.store.links import Links, Place
 from vaultd.store.passagescores import Scored, passage_scores
 from vaultd.store.postings import Postings, Segment, segments
 from vaultd.store.rarity import Rarity, rarities
@@ -80,6 +81,7 @@ class _Search:
         self._near = near
         self._parts = segments(searcher)
         postings.keep_only(frozenset(part.name for part in self._parts))
+        self._links = Links(searcher, self._parts, postings)
         self._span = None if "time" in question.without else when.span(question.text, question.now)
         text = self._span.rest if self._span is not None else question.text
         self._terms = query.terms(text)
@@ -196,27 +198,15 @@ class _Search:
         """What pages are worth for their links with the best ones; pages that are new are added to `pages`."""
         scores: dict[int, float] = {}
         for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
-            record = pages[number].record
-            out = [indexed.fact(indexed.NAME, name) for name in record["links"]]
-            into = indexed.fact(indexed.LINK, indexed.name_of(record["path"]))
-            around = {
-                (part, other)
-                for part in self._parts
-                for fact in (*out, into)
-                for other in self._postings.having(part, fact)
-                if part.offset + other != number
-                and not part.reader.is_deleted(other)
-                and any(group.holds(part, other) for group in groups)
-            }
-            for part, other in around if len(around) <= _FAN else ():
-                page = pages.get(part.offset + other) or self._page(part, other)
-                if self._wanted(page):
+            for place in self._links.around(pages[number].record, _FAN):
+                page = pages.get(place.id) or self._page(place.segment, place.number)
+                if any(group.holds(place.segment, place.number) for group in groups) and self._wanted(page):
                     pages[page.id] = page
                     scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
         return scores
 
     def _page(self, part: Segment, number: int) -> _Page:
-        return _Page(part, number, self._searcher.stored_fields(part.offset + number)["page"])
+        return _Page(part, number, self._links.record(Place(part, number)))
 
     def _matched(self, page: _Page) -> list[str]:
         """The query's terms that a page has."""
