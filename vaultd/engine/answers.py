@@ -11,6 +11,8 @@ from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
 from vaultd.core.question import EVERYTHING, Question
 from vaultd.engine.nearby import Nearby
+from vaultd.engine.records import search_records
+from vaultd.engine.service import Reply
 from vaultd.engine.stores import Stores
 from vaultd.errors import UsageError
 from vaultd.store.index import Found, Index
@@ -87,7 +89,8 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a query. `pending`: events and pages that it does not cover yet. `cut`: hits left out for want of
-    room. `note`: what else the reader must know, "" for nothing.
+    room. `note`: what else the reader must know, "" for nothing. `observations`: what was recorded and has
+    the query's words, where no page answers (`records.search_records`).
     """
 
     query: str
@@ -99,6 +102,7 @@ class Answer:
     other_hits: list[Hit] = field(default_factory=list)
     cut: int = 0
     note: str = ""
+    observations: list[Reply] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
         """For JSON, in the fixed order of keys."""
@@ -126,7 +130,8 @@ def answer(stores: Stores, index: Index, text: str, wanted: Wanted, nearby: Near
     lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
     project = own[0] if own is not None and len(own) == 1 else ""
     hits, everywhere, others = (*lists, [], [])[:3]
-    return Answer(text, project, index.generation, 0, hits, everywhere, others, cut, near.note)
+    records = search_records(stores, own, text) if not (hits or everywhere) else []
+    return Answer(text, project, index.generation, 0, hits, everywhere, others, cut, near.note, records)
 
 
 def _hits(stores: Stores, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:

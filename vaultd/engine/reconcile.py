@@ -259,7 +259,11 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
 
 def _links(values: Mapping[str, object], body: str) -> list[str]:
     """The pages that a page links to: in its text, its properties and its relations, as they are written there."""
-    told = [*parse(body).links, *(found.link for found in (*property_links(values), *relations(values)))]
+    may = "[[" in body or "](" in body or "]:" in body  # what a link needs; the parser takes as long as all else
+    told = [
+        *(parse(body).links if may else ()),
+        *(found.link for found in (*property_links(values), *relations(values))),
+    ]
     return list(dict.fromkeys(link.target for link in told if link.target and not link.external))
 
 

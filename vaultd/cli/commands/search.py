@@ -41,6 +41,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.answers import Wanted
     from vaultd.engine.processes import daemon_process
     from vaultd.engine.recall import search
+    from vaultd.engine.records import LABEL
     from vaultd.engine.scoping import any_project
     from vaultd.errors import UsageError
 
@@ -85,9 +86,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         ("Outside projects:", answer.other_hits),
     ):
         _show(terminal, heading, hits)
-    if not (answer.hits or answer.global_hits or answer.other_hits):
+    if answer.observations:
+        terminal.say(LABEL)
+        for record in answer.observations:
+            terminal.say(f"{record['at']} {record['agent']} {record['session']} {record['kind']}")
+            terminal.say(f"    {record['text']}")
+    elif not (answer.hits or answer.global_hits or answer.other_hits):
         scope = f" in {project.slug} (`--all` searches every project)" if project else ""
         terminal.say(f"Nothing found{scope}.")
+    if answer.note:
+        terminal.warn(answer.note)
     if answer.pending:
         terminal.warn(f"{answer.pending} events or pages are not in yet; ask again in a moment.")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vaultd.engine.records import LABEL
 from vaultd.engine.service import Reply, Search
 from vaultd.mcp.tool import FLAG, NUMBER, TEXT, TEXTS, Answer, Call, Tool
 from vaultd.mcp.wording import past, place, rows, safe
@@ -37,6 +38,13 @@ def _run(call: Call) -> Answer:
     for name, title in (("global_hits", "For all projects:"), ("other_hits", "Outside projects:")):
         if reply[name]:
             lines += [title, *rows(reply[name])]
+    if reply["observations"]:
+        lines += [
+            LABEL,
+            *(f"- {o['at']} {o['agent']} {o['session']} {o['kind']}: {o['text']}" for o in reply["observations"]),
+        ]
+    if reply["note"]:
+        head += f" {reply['note']}"
     return Answer(past(head, lines), safe(reply))
 
 
