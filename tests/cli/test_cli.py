@@ -162,6 +162,7 @@ def test_search_output(scratch: Scratch) -> None:
         "score",
         "snippet",
         "updated",
+        "passages",
     ]
     assert [h["path"] for h in answer["global_hits"]] == ["_global/style.md"]
     assert answer["global_hits"][0]["anchor"] == "#^polite"

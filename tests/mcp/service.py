@@ -9,18 +9,30 @@ from vaultd.engine.service import Scope
 
 ROW = {"path": "projects/shop/notes/x.md", "title": "A title", "kind": "note", "tier": "semantic", "updated": "2026"}
 
+PASSAGE = {"anchor": "#Why", "snippet": "Because.", "score": 1.0}
+WHOLE = {"lines": "1-3", "of": 3}
+
 ANSWERS: dict[str, dict[str, Any]] = {
     "query": {
         "query": "x",
         "project": "shop",
         "generation": 1,
         "pending": 0,
-        "hits": [{**ROW, "anchor": "#Why", "project": "shop", "score": 1.0, "snippet": "Because."}],
+        "hits": [
+            {**ROW, "anchor": "#Why", "project": "shop", "score": 1.0, "snippet": "Because.", "passages": [PASSAGE]}
+        ],
         "global_hits": [],
         "other_hits": [],
     },
     "recent": {"project": "shop", "pages": [ROW]},
-    "read_page": {"project": "shop", **ROW, "revision": "abc", "text": "# A title\n\nBecause.\n"},
+    "read_page": {
+        "project": "shop",
+        **ROW,
+        "revision": "abc",
+        "lines": "1-3",
+        "of": 3,
+        "text": "# A title\n\nBecause.\n",
+    },
     "status": {
         "project": "shop",
         "ok": True,

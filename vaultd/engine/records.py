@@ -14,10 +14,7 @@ from vaultd.engine.service import Reply
 from vaultd.engine.stores import Stores
 from vaultd.store.inbox import SessionName
 
-__all__ = ["LABEL", "search_records"]
-
-LABEL = "No page answers this. From the records of sessions, as they were taken down:"
-"""Stands above such answers."""
+__all__ = ["search_records"]
 
 _SESSIONS, _SECONDS = 50, 0.5  # that are looked at, at most
 _SHOWN = 5

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-__all__ = ["DEFAULT", "Health", "Hook", "Page", "Reply", "Scope", "Search", "Service"]
+__all__ = ["DEFAULT", "RECORDS", "Health", "Hook", "Page", "Reply", "Scope", "Search", "Service"]
 
 Reply: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -89,6 +89,9 @@ class Health:
     ok: bool
     problems: Sequence[str]
 
+
+RECORDS = "From the records of sessions, as they were taken down:"
+"""Stands above what answers where no page does."""
 
 DEFAULT = Search()
 """A search as it is when nothing is said."""

@@ -7,8 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vaultd.cli.terminal import Terminal
-    from vaultd.engine.answers import Hit
+    from vaultd.engine.answers import Answer, Hit
 
 HELP = "search the vault"
 _BLOCK_ID = re.compile(r" \^[\w-]+\Z")
@@ -41,29 +43,20 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from vaultd.engine.answers import Wanted
     from vaultd.engine.processes import daemon_process
     from vaultd.engine.recall import search
-    from vaultd.engine.records import LABEL
     from vaultd.engine.scoping import any_project
-    from vaultd.errors import UsageError
 
     stores = opened(args, forgiving=True)
-    where: dict[str, list[str]] = {}
-    for pair in args.where:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--where takes KEY=VALUE, not {pair!r}.")
-        where.setdefault(key, []).append(value)
     project = None if args.all else here(stores)
-    others = [any_project(stores, name).id for name in args.scope]
+    own = [project.id] if project else []
+    asked = list(dict.fromkeys([*own, *(any_project(stores, name).id for name in args.scope)]))
     wanted = Wanted(
-        None
-        if args.all or not (project or others)
-        else list(dict.fromkeys([*([project.id] if project else []), *others])),
-        args.limit,
-        where,
-        args.expired,
-        args.superseded,
-        args.pinned_first,
-        args.explain,
+        projects=asked if asked and not args.all else None,
+        limit=args.limit,
+        where=_where(args.where),
+        expired=args.expired,
+        superseded=args.superseded,
+        pinned_first=args.pinned_first,
+        explain=args.explain,
     )
     answer = search(
         stores,
@@ -75,30 +68,46 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.clear()
     if args.json:
         terminal.json(answer.as_dict())
-        return 0
-    if args.paths:
+    elif args.paths:
         for hit in (*answer.hits, *answer.global_hits, *answer.other_hits):
             terminal.say(hit.path)
-        return 0
-    for heading, hits in (
-        ("", answer.hits),
-        ("In every project:", answer.global_hits),
-        ("Outside projects:", answer.other_hits),
-    ):
+    else:
+        _print(terminal, answer, project.slug if project else "")
+    return 0
+
+
+def _where(pairs: Sequence[str]) -> dict[str, list[str]]:
+    """The values that are wanted for each key. UsageError for what is no pair."""
+    from vaultd.errors import UsageError
+
+    where: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--where takes KEY=VALUE, not {pair!r}.")
+        where.setdefault(key, []).append(value)
+    return where
+
+
+def _print(terminal: Terminal, answer: Answer, project: str) -> None:
+    """Print an answer for a person."""
+    from vaultd.engine.service import RECORDS
+
+    lists = (("", answer.hits), ("In every project:", answer.global_hits), ("Outside projects:", answer.other_hits))
+    for heading, hits in lists:
         _show(terminal, heading, hits)
     if answer.observations:
-        terminal.say(LABEL)
+        terminal.say(RECORDS)
         for record in answer.observations:
             terminal.say(f"{record['at']} {record['agent']} {record['session']} {record['kind']}")
             terminal.say(f"    {record['text']}")
-    elif not (answer.hits or answer.global_hits or answer.other_hits):
-        scope = f" in {project.slug} (`--all` searches every project)" if project else ""
+    elif not any(hits for _, hits in lists):
+        scope = f" in {project} (`--all` searches every project)" if project else ""
         terminal.say(f"Nothing found{scope}.")
     if answer.note:
         terminal.warn(answer.note)
     if answer.pending:
         terminal.warn(f"{answer.pending} events or pages are not in yet; ask again in a moment.")
-    return 0
 
 
 def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vaultd.engine.records import LABEL
-from vaultd.engine.service import Reply, Search
+from vaultd.engine.service import RECORDS, Reply, Search
 from vaultd.mcp.tool import FLAG, NUMBER, TEXT, TEXTS, Answer, Call, Tool
 from vaultd.mcp.wording import past, place, rows, safe
 
@@ -30,7 +29,7 @@ def _run(call: Call) -> Answer:
     hits = reply["hits"]
     found = f"{len(hits)} {'hit' if len(hits) == 1 else 'hits'}." if hits else "no page answers this."
     head = f"{place(reply, everywhere=search.everywhere)}: {found}"
-    if reply["cut"]:
+    if reply.get("cut"):
         head += f" {reply['cut']} more would be too long; ask with more `tokens`."
     if reply["pending"]:
         head += f" {reply['pending']} new events and pages are not searchable yet."
@@ -38,12 +37,12 @@ def _run(call: Call) -> Answer:
     for name, title in (("global_hits", "For all projects:"), ("other_hits", "Outside projects:")):
         if reply[name]:
             lines += [title, *rows(reply[name])]
-    if reply["observations"]:
-        lines += [
-            LABEL,
-            *(f"- {o['at']} {o['agent']} {o['session']} {o['kind']}: {o['text']}" for o in reply["observations"]),
-        ]
-    if reply["note"]:
+    if reply.get("observations"):
+        lines.append(RECORDS)
+        for record in reply["observations"]:
+            lines.append("- " + " ".join(record[key] for key in ("at", "agent", "session", "kind")))
+            lines.append(f"    {record['text']}")
+    if reply.get("note"):
         head += f" {reply['note']}"
     return Answer(past(head, lines), safe(reply))
 
