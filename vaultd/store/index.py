@@ -174,7 +174,7 @@ class Index:
         """
 
         def read(view: _View) -> list[Found]:
-            links = Links(view.searcher, segments(view.searcher), self._postings)
+            links = Links(segments(view.searcher), self._postings)
             for number in view.searcher.document_numbers(path=indexed.key(path)):
                 record = view.searcher.stored_fields(number)["page"]
                 return [indexed.found(links.record(place), {}, (), ()) for place in links.around(record, most)]

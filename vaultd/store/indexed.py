@@ -271,7 +271,7 @@ def found(
 
 def name_of(target: str) -> str:
     """The name by which links find a page: its file's, without folders and `.md`, whatever the case."""
-    return query.fold(PurePosixPath(target.rpartition(":")[2]).name).casefold().removesuffix(".md")
+    return query.fold(target.rpartition(":")[2].rpartition("/")[2]).casefold().removesuffix(".md")
 
 
 def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:

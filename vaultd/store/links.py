@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,9 @@ from vaultd.store import indexed
 from vaultd.store.postings import Postings, Segment
 
 __all__ = ["Links", "Place"]
+
+
+_WITH_FOLDER = re.compile(r"[/:]")
 
 
 class Place(NamedTuple):
@@ -27,40 +31,48 @@ class Place(NamedTuple):
 class Links:
     """The links of one generation. Links lead where Obsidian lets them lead (`core.linking`)."""
 
-    def __init__(self, searcher: Any, parts: Sequence[Segment], postings: Postings) -> None:
-        self._searcher = searcher
+    def __init__(self, parts: Sequence[Segment], postings: Postings) -> None:
         self._parts = parts
         self._postings = postings
 
     def record(self, place: Place) -> Mapping[str, Any]:
         """What the index keeps of a page."""
-        record: Mapping[str, Any] = self._searcher.stored_fields(place.id)["page"]
+        record: Mapping[str, Any] = place.segment.reader.stored_fields(place.number)["page"]
         return record
 
     def around(self, record: Mapping[str, Any], most: int) -> list[Place]:
         """The pages that a page links to, in the order of its links, then those that link to it; each once, it itself
-        not. None when there may be more than `most`: a list of everything says nothing about any of it.
+        not. None of them when there may be more than `most`: a list of everything says nothing about any of it.
         """
         path = record["path"]
-        into = list(self._having(indexed.LINK, indexed.name_of(path)))
+        own = indexed.name_of(path)
+        into = list(self._having(indexed.LINK, own))
         if len(into) + len(record["links"]) > most:
             return []
         found = {}
         for target in record["links"]:
-            same = {self.record(place)["path"]: place for place in self._having(indexed.NAME, indexed.name_of(target))}
-            leads = Resolver(same).resolve(target, path) if same else None
-            if leads is not None and leads != path:
-                found[same[leads].id] = same[leads]
-        rivals = Resolver(self.record(place)["path"] for place in self._having(indexed.NAME, indexed.name_of(path)))
+            place = self._led_to(target, path, list(self._having(indexed.NAME, indexed.name_of(target))))
+            if place is not None:
+                found[place.id] = place
+        rivals = list(self._having(indexed.NAME, own)) if into else []
         for place in into:
             source = self.record(place)
-            if source["path"] != path and any(
-                rivals.resolve(target, source["path"]) == path
+            led = [
+                self._led_to(target, source["path"], rivals)
                 for target in source["links"]
-                if indexed.name_of(target) == indexed.name_of(path)
-            ):
+                if indexed.name_of(target) == own
+            ]
+            if source["path"] != path and any(p is not None and self.record(p)["path"] == path for p in led):
                 found[place.id] = place
-        return list(found.values())
+        return [place for place in found.values() if self.record(place)["path"] != path]
+
+    def _led_to(self, target: str, source: str, same: Sequence[Place]) -> Place | None:
+        """Which of the pages with the name in a link it leads to from a page; None for none of them."""
+        if len(same) == 1 and not _WITH_FOLDER.search(target):
+            return same[0]
+        paths = {self.record(place)["path"]: place for place in same}
+        leads = Resolver(paths).resolve(target, source) if same else None
+        return paths[leads] if leads is not None else None
 
     def _having(self, name: str, value: str) -> Iterator[Place]:
         """The pages that have a fact and were not deleted since."""

@@ -8,7 +8,6 @@ missing; a bonus for pages that have more of them was measured and gained nothin
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vaultd.core import fusion, query, when
 from vaultd.core.question import Question
 from vaultd.core.ranking import asks_of_sessions
-from vaultd.store import indexed
+from vaultd.store import indexed, scoring
 from vaultd.store.indexed import Found
 from vaultd.store.links import Links, Place
 from vaultd.store.passagescores import Scored, passage_scores
@@ -26,7 +25,7 @@ from vaultd.store.rarity import Rarity, rarities
 __all__ = ["best_pages"]
 
 _CANDIDATES = 64  # pages that are looked at closely, unless many of them are left out
-_LINKING = 10  # of the best of them links are followed,
+_LINKING = 5  # of the best of them links are followed,
 _FAN = 20  # unless a page has more of them: a list of everything says nothing about any of it
 _PASSAGES = 8  # of one hit
 
@@ -60,15 +59,30 @@ class _Group:
         return self.allowed is None or number in self.allowed[part.name]
 
 
+class _Hit:
+    """A page with what the streams say for it, and the query's terms that it has."""
+
+    __slots__ = ("match", "matched", "page", "superseded", "why")
+
+    def __init__(self, page: _Page, why: Mapping[str, float], matched: Sequence[str]) -> None:
+        self.page = page
+        self.why = why
+        self.matched = matched
+        self.match = sum(why.values())
+        self.superseded: bool = page.record["superseded"]
+
+    def answers(self, best: _Hit) -> bool:
+        """Whether it is an answer beside the best one."""
+        return fusion.answers(self.why, len(self.matched), (best.match, len(best.matched)))
+
+
 def best_pages(searcher: Any, postings: Postings, question: Question, near: Mapping[str, float]) -> list[list[Found]]:
     """The best pages for a question, a list for each of its groups: best first, superseded ones after all others.
 
     Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer;
     of the first group, beside its own best.
     """
-    search = _Search(searcher, postings, question, {} if "vector" in question.without else near)
-    groups = [search.group(group) for group in question.groups]
-    return search.ranked(groups)
+    return _Search(searcher, postings, question, {} if "vector" in question.without else near).answer()
 
 
 class _Search:
@@ -81,7 +95,7 @@ class _Search:
         self._near = near
         self._parts = segments(searcher)
         postings.keep_only(frozenset(part.name for part in self._parts))
-        self._links = Links(searcher, self._parts, postings)
+        self._links = Links(self._parts, postings)
         self._span = None if "time" in question.without else when.span(question.text, question.now)
         text = self._span.rest if self._span is not None else question.text
         self._terms = query.terms(text)
@@ -91,15 +105,24 @@ class _Search:
         self._of_sessions = self._span is not None or asks_of_sessions(question.text)
         self._rarity: Rarity = rarities(searcher, self._terms, own)
         self._timely = {part.name: self._of_time(part) for part in self._parts}
-        self._scores = {part.name: self._matching(part) for part in self._parts}
+        facts = [[indexed.fact(key, value) for value in values] for key, values in question.where.items()]
+        self._groups = [self._allowed(facts, projects) for projects in question.groups]
+        self._scored: dict[str, dict[int, float]] = {}
+        self._most = 0
 
-    def group(self, projects: Collection[str] | None) -> _Group:
-        """The pages of a group that match best as a whole; more of them when many are superseded or expired."""
-        facts = [[indexed.fact(key, value) for value in values] for key, values in self._question.where.items()]
-        if projects is not None:
-            facts.append([indexed.fact(indexed.PROJECT, project) for project in projects])
-        allowed = {part.name: self._all(part, facts) for part in self._parts} if facts else None
+    def answer(self) -> list[list[Found]]:
+        """The hits of each group."""
         most = max(_CANDIDATES, 2 * self._question.limit)
+        return self._ranked([self._group(allowed, most) for allowed in self._groups])
+
+    def _allowed(self, facts: Sequence[Sequence[str]], projects: Collection[str] | None) -> _Allowed:
+        """The pages of a group."""
+        own = [[indexed.fact(indexed.PROJECT, project) for project in projects]] if projects is not None else []
+        wanted = [*facts, *own]
+        return {part.name: self._all(part, wanted) for part in self._parts} if wanted else None
+
+    def _group(self, allowed: _Allowed, most: int) -> _Group:
+        """A group's pages that match best as a whole; more of them when many are superseded or expired."""
         while True:
             pages = self._candidates(allowed, most)
             left = [page for page in pages if self._wanted(page)]
@@ -121,18 +144,18 @@ class _Search:
                 break
         return found
 
-    def ranked(self, groups: Sequence[_Group]) -> list[list[Found]]:
+    def _ranked(self, groups: Sequence[_Group]) -> list[list[Found]]:
         """The hits of each group."""
         pages = {page.id: page for group in groups for page in group.pages}
-        scores = {page.id: self._scores[page.segment.name][page.number] for page in pages.values()}
+        text = {page.id: self._scored[page.segment.name].get(page.number, 0.0) for page in pages.values()}
         closely = pages.values() if "passage" not in self._question.without else ()
         told = passage_scores(
             [(page.segment, page.number, page.record["lengths"]) for page in closely], self._postings, self._rarity
         )
         scored = dict(zip(pages, told, strict=False))
         streams = {
-            "text": scores,
-            "passage": {number: max(found.values(), default=0.0) for number, found in scored.items()},
+            "text": text,
+            "passage": {number: max(passages.values(), default=0.0) for number, (passages, _) in scored.items()},
             "time": {page.id: 1.0 for page in pages.values() if page.number in self._timely[page.segment.name]},
         }
         if self._near:
@@ -140,50 +163,55 @@ class _Search:
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
             streams["links"] = self._linked(pages, groups, matches)
-        best = max(scores.values(), default=0.0) or 1.0, max(streams["passage"].values(), default=0.0) or 1.0
-        found = {
-            number: indexed.found(
-                pages[number].record,
-                why,
-                _comparable(scored.get(number, {}), best[1], scores.get(number, 0.0) / best[0]),
-                self._matched(pages[number]),
-                of_sessions=self._of_sessions,
-            )
+        hits = [
+            _Hit(pages[number], why, scored[number][1] if number in scored else self._matched(pages[number]))
             for number, why in self._fused(streams).items()
-        }
-        lists = [
-            [hit for n, hit in found.items() if group.holds(pages[n].segment, pages[n].number)] for group in groups
         ]
-        best_of_all = _best(found.values())
-        return [self._cut(hits, best_of_all if place else _best(hits)) for place, hits in enumerate(lists)]
+        lists = [[hit for hit in hits if group.holds(hit.page.segment, hit.page.number)] for group in groups]
+        kept = [self._cut(own, _best(hits if place else own)) for place, own in enumerate(lists)]
+        top = max(text.values(), default=0.0) or 1.0, max(streams["passage"].values(), default=0.0) or 1.0
 
-    def _cut(self, hits: Sequence[Found], best: Found | None) -> list[Found]:
-        """A group's hits in their order, as many as are wanted; none that is no answer beside the best one."""
-        kept = [hit for hit in hits if best is not None and _answers(hit, best)]
+        def found(hit: _Hit) -> Found:
+            passages = scored[hit.page.id][0] if hit.page.id in scored else {}
+            comparable = _comparable(passages, top[1], text.get(hit.page.id, 0.0) / top[0])
+            return indexed.found(hit.page.record, hit.why, comparable, hit.matched, of_sessions=self._of_sessions)
+
+        return [self._first(map(found, own)) for own in kept]
+
+    def _cut(self, hits: Sequence[_Hit], best: _Hit | None) -> list[_Hit]:
+        """A group's hits without those that are no answer beside the best one."""
+        kept = [hit for hit in hits if best is not None and hit.answers(best)]
         current = [hit for hit in kept if not hit.superseded]
-        strongest = max(hits, key=_match, default=None)
+        strongest = max(hits, key=lambda hit: hit.match, default=None)
         # What was replaced comes unasked where the present has no answer beside it, or the past is asked for.
         wanted = self._question.superseded or self._span is not None
-        if not wanted and any(strongest is not None and _answers(hit, strongest) for hit in current):
-            kept = current
-        return sorted(kept, key=lambda hit: (hit.superseded, -hit.score, hit.path))[: self._question.limit]
+        if not wanted and any(strongest is not None and hit.answers(strongest) for hit in current):
+            return current
+        return kept
+
+    def _first(self, hits: Iterable[Found]) -> list[Found]:
+        """As many hits as are wanted, in their order."""
+        return sorted(hits, key=lambda hit: (hit.superseded, -hit.score, hit.path))[: self._question.limit]
 
     def _candidates(self, allowed: _Allowed, most: int) -> list[_Page]:
         """The pages that match best as a whole, best first; all of the time when it alone is asked for."""
+        if most > self._most:
+            self._scored, self._most = {part.name: self._score(part, most) for part in self._parts}, most
         found: list[tuple[float, int, Segment]] = []
         for part in self._parts:
             may = allowed[part.name] if allowed is not None else None
-            best_here = _top(part, self._scores[part.name], may, most)
+            best_here = scoring.best(part, self._scored[part.name], may, most)
             found += [(score, -number - part.offset, part) for number, score in best_here]
         best = heapq.nlargest(most, found, key=lambda item: item[:2])
         return [self._page(part, -number - part.offset) for _, number, part in best]
 
-    def _matching(self, part: Segment) -> list[float]:
-        """The scores of all pages of a segment, deleted ones too."""
-        if self._terms:
-            return _scores(part, self._postings, self._rarity)
-        timely = self._timely[part.name]
-        return [float(number in timely) for number in range(part.pages)]
+    def _score(self, part: Segment, most: int) -> dict[int, float]:
+        """The scores of a segment's pages that may be in one of the groups."""
+        if not self._terms:
+            return dict.fromkeys(self._timely[part.name], 1.0)
+        sets = [allowed[part.name] for allowed in self._groups if allowed is not None]
+        may = frozenset().union(*sets) if len(sets) == len(self._groups) else None
+        return scoring.scores(part, self._postings, self._rarity, may, most)
 
     def _wanted(self, page: _Page) -> bool:
         """Whether a page may be an answer at all."""
@@ -234,56 +262,12 @@ def _spread(scores: Mapping[int, float | None]) -> dict[int, float]:
     return {number: (score - least) / span if span else 1.0 for number, score in told.items()}
 
 
-def _best(hits: Iterable[Found]) -> Found | None:
+def _best(hits: Iterable[_Hit]) -> _Hit | None:
     """The hit that matches best, a superseded one only when there are no others."""
-    return max(hits, key=lambda hit: (not hit.superseded, _match(hit)), default=None)
-
-
-def _answers(hit: Found, best: Found) -> bool:
-    """Whether a page is an answer beside the best one."""
-    return fusion.answers(_streams(hit), len(hit.matched), (_match(best), len(best.matched)))
-
-
-def _match(hit: Found) -> float:
-    """How well a page matches, whatever its authority."""
-    return sum(_streams(hit).values())
-
-
-def _streams(hit: Found) -> dict[str, float]:
-    """What the streams add to a page's match."""
-    return {name: part for name, part in hit.why.items() if name != "authority"}
+    return max(hits, key=lambda hit: (not hit.superseded, hit.match), default=None)
 
 
 def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, float]]:
     """The best passages of a page with scores that compare over pages; a page's own match counts for each of them."""
     found = heapq.nlargest(_PASSAGES, scores.items(), key=lambda item: (item[1], -item[0]))
     return [(number, score / best + fusion.PAGE_OF_PASSAGE * page) for number, score in found]
-
-
-def _scores(part: Segment, postings: Postings, rarity: Rarity) -> list[float]:
-    """The summed scores of all pages of a segment, zero for those that have nothing of the query."""
-    scores = [0.0] * part.pages
-    for group, weight in rarity.items():
-        if len(group) == 1:
-            posting = postings.of(part, group[0])
-            for number, impact in zip(posting.docs, posting.impacts, strict=True):
-                scores[number] += weight * impact
-            continue
-        one, other = (dict(zip(p.docs, p.impacts, strict=True)) for p in (postings.of(part, half) for half in group))
-        for number in one.keys() & other.keys():
-            scores[number] += weight * (one[number] + other[number])
-    return scores
-
-
-def _top(part: Segment, scores: Sequence[float], allowed: frozenset[int] | None, most: int) -> list[tuple[int, float]]:
-    """The best pages of a segment that match, may answer and were not deleted since; equals in their order."""
-    wanted = most
-    while True:
-        values = sorted(scores if allowed is None else (scores[number] for number in allowed), reverse=True)
-        least = max(values[wanted - 1] if len(values) >= wanted else 0.0, sys.float_info.min)
-        told = enumerate(scores) if allowed is None else ((number, scores[number]) for number in allowed)
-        best = sorted((-score, number) for number, score in told if score >= least)
-        left = [(number, -score) for score, number in best if not part.reader.is_deleted(number)]
-        if len(left) >= most or len(values) < wanted or values[wanted - 1] <= 0.0:
-            return left[:most]
-        wanted *= 2

@@ -18,19 +18,19 @@ Scored: TypeAlias = Mapping[int, float]
 
 def passage_scores(
     pages: Sequence[tuple[Segment, int, bytes]], postings: Postings, rarity: Rarity
-) -> list[dict[int, float]]:
-    """The scores of the passages of each page (its segment, number in there, and packed passages' lengths).
-
-    The usual length of a passage is that in these pages.
+) -> list[tuple[dict[int, float], list[str]]]:
+    """The scores of the passages of each page (its segment, number in there, and packed passages' lengths), and the
+    terms that the page has. The usual length of a passage is that in these pages.
     """
     lengths = [indexed.unpacked(packed) for _, _, packed in pages]
     total, count = sum(sum(each[1:]) for each in lengths), sum(len(each) - 1 for each in lengths)
     usual = max(1.0, total / max(1, count))
     weights = {term: weight for group, weight in rarity.items() for term in group}
-    return [
-        _scores(_places(segment, number, postings, weights), size, usual, weights)
-        for (segment, number, _), size in zip(pages, lengths, strict=True)
-    ]
+    found = []
+    for (segment, number, _), size in zip(pages, lengths, strict=True):
+        places = _places(segment, number, postings, weights)
+        found.append((_scores(places, size, usual, weights), list(places)))
+    return found
 
 
 def _places(

@@ -16,10 +16,16 @@ from typing import Any
 
 from vaultd.store import codec
 
-__all__ = ["Posting", "Postings", "Segment", "impact", "norm", "segments"]
+__all__ = ["MOST", "Posting", "Postings", "Segment", "impact", "norm", "segments"]
 
 _K1, _B = 1.2, 0.75
 """BM25's usual constants; others were tried on three outside sets and gained nothing to speak of."""
+
+
+_FACTS = 10_000  # whose pages are kept; most have one or two
+
+MOST = _K1 + 1
+"""What every impact is less than."""
 
 
 def norm(length: float, usual: float) -> float:
@@ -107,7 +113,7 @@ class Postings:
         if key not in self._facts:
             has = ("facts", fact) in segment.reader
             self._facts[key] = frozenset(codec.postings(segment.reader, "facts", fact).docs if has else ())
-            if len(self._facts) > 1000 or not self.room:
+            if len(self._facts) > _FACTS or not self.room:
                 self._facts = {key: self._facts[key]}
         return self._facts[key]
 
