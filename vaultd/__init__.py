@@ -24,7 +24,7 @@ The way of an event:
       engine.offers              what the next session may claim, as files that the hook finds
     engine.history             git commits of exact paths
     engine.reconcile           the index follows the disk
-    engine.recall              search
+    engine.recall              search, by a command
     engine.embedding           vectors of pages, where the settings ask for them; else it is not even imported
 
 The way of a question:
@@ -32,8 +32,11 @@ The way of a question:
     an agent calls a tool      `vaultd mcp`: a small bridge from the agent's pipe to the daemon's socket
     http                       the daemon's socket and port: requests checked and bounded; `/mcp` goes on to mcp
     mcp.tools                  arguments checked, one call of the service, an answer in words and data
-    engine.local               the service: which project is meant (scoping), then recall, authoring, passing, listing
+    engine.local               the service: which project is meant (scoping), then answers, reading, authoring, passing
     engine.live                the index that the daemon keeps open, brought up to date before it answers
+    engine.answers             a question to the index, and hits with the passages that answer
+    store.matching             the streams of one ranking: words (scoring, rarity), passages, time, links, meaning
+    core.fusion                how the streams are added up, and every constant of that
 
 The way into an agent's files:
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from vaultd.core import markup, query
@@ -52,8 +53,7 @@ def locate(body: str, text: str) -> Place:
 
 def locate_in(lines: Sequence[str], text: str, spans: Sequence[range]) -> list[Place]:
     """For each span of a page's lines the line in it that answers a query best, as `locate` does it for all of them."""
-    wanted = frozenset(query.terms(text))
-    probe = _probe(wanted)
+    wanted, probe = _asked(text)
     best = [_best_line(lines, span, wanted, probe) for span in spans]
     last = max((line for line in best if line is not None), default=-1)
     above = "\n".join(lines[: last + 2])  # one more: it may underline a heading
@@ -103,6 +103,13 @@ def _first_h1(body: str) -> str:
     if not _MAY_MATTER.search(body):
         return ""
     return next((text for _, level, text in outline(body).headings if level == 1), "")
+
+
+@lru_cache(maxsize=64)
+def _asked(text: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    """The terms of a query and what to look for first; the same query is asked of every hit."""
+    wanted = frozenset(query.terms(text))
+    return wanted, _probe(wanted)
 
 
 def _probe(wanted: frozenset[str]) -> re.Pattern[str]:

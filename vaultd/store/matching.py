@@ -24,7 +24,7 @@ from vaultd.store.rarity import Rarity, rarities
 
 __all__ = ["best_pages"]
 
-_CANDIDATES = 64  # pages that are looked at closely, unless many of them are left out
+_CANDIDATES = 40  # pages that are looked at closely, unless many of them are left out; 64 ranked no set better
 _LINKING = 5  # of the best of them links are followed,
 _FAN = 20  # unless a page has more of them: a list of everything says nothing about any of it
 _PASSAGES = 8  # of one hit
