@@ -23,7 +23,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["ANALYSIS", "STOP_WORDS", "fold", "halves", "places", "stem", "terms", "tokens"]
+__all__ = ["ANALYSIS", "STOP_FORMS", "STOP_WORDS", "fold", "halves", "places", "stem", "terms", "tokens"]
 
 ANALYSIS = 1
 """Number of this analysis: to be raised with every change of what `tokens` gives, so that an index is built anew."""
@@ -103,7 +103,7 @@ def terms(query: str) -> list[str]:
     found: dict[str, None] = {}
     for chunk in chunks:
         found.update(dict.fromkeys((_pairs(chunk) or chunk) if _IS_RUN(chunk) else _forms(chunk)))
-    telling = {term: None for term in found if term not in _STOP_FORMS}
+    telling = {term: None for term in found if term not in STOP_FORMS}
     if not telling:
         return list(found)
     for size in (2, 3):
@@ -283,4 +283,5 @@ def _folded(char: str) -> str | None:
 _PLAIN = {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "TH", "’": "'"}
 _PLAIN |= dict(zip("øØłŁđĐðÐıħĦ", "oOlLdDdDihH", strict=True))
 _FOLDS = _Folds({ord(char): plain for char, plain in _PLAIN.items()})
-_STOP_FORMS = frozenset(map(stem, STOP_WORDS))
+STOP_FORMS = frozenset(map(stem, STOP_WORDS))
+"""The terms of these words."""

@@ -3,7 +3,7 @@
     yesterday, last week, this month, 3 days ago, past two weeks, last Tuesday, in March, in March 2026, in 2025,
     since May, 2026-11-29, 2026-11
 
-A week begins on Monday. A month or a weekday without more is the last one that has begun.
+A week begins on Monday. A month without more is the last one that has begun, a weekday the last one before today.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePosixPath
+
+from vaultd.core import query
 
 __all__ = ["Span", "days_of", "expired", "span"]
 
@@ -33,22 +35,25 @@ _MONTHS = [
     "december",
 ]
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
+_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + "|sept"
 _WEEKDAY = "|".join(_WEEKDAYS)
 _COUNT = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
 _WORDS = re.compile(
-    rf"""\b(?:
+    rf"""\b(?a:
       (?P<day>today|yesterday|this\ morning|tonight)
     | (?P<which>this|last|past|previous)\ (?P<unit>week|month|year)
     | (?:in\ |over\ |during\ )?(?:the\ )?(?:last|past)\ (?:(?P<many>{_COUNT})\ )(?:of\ )?(?P<of>day|week|month|year)s?
     | (?P<ago>{_COUNT})\ (?:of\ )?(?P<back>day|week|month|year)s?\ ago
     | (?:on\ |last\ )(?P<weekday>{_WEEKDAY})
-    | (?P<from>since\ )?(?P<iso>\d{{4}}-\d\d(?:-\d\d)?)
+    | (?P<from>since\ )?(?P<iso>\d{{4}}-\d\d(?:-\d\d|(?!-\d)))(?:T[\d:.]*\dZ?)?
     | (?P<how>since|in|during|last|this|from|of)\ (?:(?P<month>{_MONTH})\b\.?(?:,?\ (?P<in>(?:19|20)\d\d))?
-      | (?P<year>(?:19|20)\d\d)(?!-))
+      | (?P<year>(?:19|20)\d\d)(?!-|\.\d))
     )\b""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DOINGS = frozenset({"happen", "done", "chang", "work", "went", "new", "anyth", "everyth", "stuff", "thing"})
+"""Terms that say nothing more where a time is named: "what happened yesterday" asks for all of that day."""
+
 _DATES = ("created", "started", "ended", "updated", "date")
 """The frontmatter keys that say of what days a page is."""
 
@@ -58,19 +63,21 @@ _MOST_DAYS = 31
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Days from `first` up to `last`, both of them in it; `rest` is the query without the words for it, unless pages
-    may hold these words too: "last week" goes, "March 2026" stays.
+    """Days from `first` up to `last`, both of them in it. `rest` is the query without the words for it, unless pages
+    may hold these words too: "last week" goes, "March 2026" stays. `alone`: nothing else is asked for; then the words
+    that stay are the whole rest.
     """
 
     first: date
     last: date
     rest: str
+    alone: bool
 
     def names(self) -> Iterator[str]:
         """The days, months and years that are together the span, as `days_of` gives them; the longest ones."""
         day = self.first
         while day <= self.last:
-            for name, end in ((f"{day:%Y}", _year_end(day)), (f"{day:%Y-%m}", _month_end(day))):
+            for name, end in ((day.isoformat()[:4], _year_end(day)), (day.isoformat()[:7], _month_end(day))):
                 if day == (day.replace(month=1, day=1) if len(name) == 4 else day.replace(day=1)) and end <= self.last:
                     break
             else:
@@ -91,7 +98,9 @@ def span(text: str, now: datetime) -> Span | None:
             continue
         if days is not None and days[0] <= days[1]:
             said = any(found[name] for name in ("iso", "month", "year"))
-            return Span(*days, text if said else f"{text[: found.start()]} {text[found.end() :]}")
+            other = f"{text[: found.start()]} {text[found.end() :]}"
+            alone = set(query.tokens(other)) <= query.STOP_FORMS | _DOINGS
+            return Span(*days, (found[0] if alone else text) if said else "" if alone else other, alone)
     return None
 
 
@@ -138,6 +147,8 @@ def _days(found: re.Match[str], today: date) -> tuple[date, date] | None:
     if "year" in told:
         first = date(int(told["year"]), 1, 1)
         return first, today if told["how"] == "since" else _year_end(first)
+    if (told["how"], found["month"]) == ("this", "may") and "in" not in told:
+        return None  # "this may fail"
     month = next(number for number, name in enumerate(_MONTHS, 1) if name[:3] == told["month"][:3])
     year = int(told["in"]) if "in" in told else today.year - (month > today.month)
     first = date(year, month, 1)

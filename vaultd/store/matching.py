@@ -28,6 +28,7 @@ _CANDIDATES = 40  # pages that are looked at closely, unless many of them are le
 _LINKING = 5  # of the best of them links are followed,
 _FAN = 20  # unless a page has more of them: a list of everything says nothing about any of it
 _PASSAGES = 8  # of one hit
+_OF_TIME = 3  # matches of the best page: what being of the time is worth where nothing else is asked for
 
 
 class _Page(NamedTuple):
@@ -98,17 +99,15 @@ class _Search:
         self._links = Links(self._parts, postings)
         self._span = None if "time" in question.without else when.span(question.text, question.now)
         text = self._span.rest if self._span is not None else question.text
-        self._terms = query.terms(text)
         own = set(query.tokens(text))
-        if self._span is not None and own <= query.STOP_WORDS:
-            self._terms = []  # nothing but the time is asked for
         self._of_sessions = self._span is not None or asks_of_sessions(question.text)
-        self._rarity: Rarity = rarities(searcher, self._terms, own)
+        self._rarity: Rarity = rarities(searcher, query.terms(text), own)
         self._timely = {part.name: self._of_time(part) for part in self._parts}
         facts = [[indexed.fact(key, value) for value in values] for key, values in question.where.items()]
         self._groups = [self._allowed(facts, projects) for projects in question.groups]
         self._scored: dict[str, dict[int, float]] = {}
         self._most = 0
+        self._all_of_time = self._span is not None and self._span.alone
 
     def answer(self) -> list[list[Found]]:
         """The hits of each group."""
@@ -180,7 +179,7 @@ class _Search:
 
     def _cut(self, hits: Sequence[_Hit], best: _Hit | None) -> list[_Hit]:
         """A group's hits without those that are no answer beside the best one."""
-        kept = [hit for hit in hits if best is not None and hit.answers(best)]
+        kept = [hit for hit in hits if best is not None and (self._of_all(hit) or hit.answers(best))]
         current = [hit for hit in kept if not hit.superseded]
         strongest = max(hits, key=lambda hit: hit.match, default=None)
         # What was replaced comes unasked where the present has no answer beside it, or the past is asked for.
@@ -193,10 +192,16 @@ class _Search:
         """As many hits as are wanted, in their order."""
         return sorted(hits, key=lambda hit: (hit.superseded, -hit.score, hit.path))[: self._question.limit]
 
+    def _of_all(self, hit: _Hit) -> bool:
+        """Whether a page is of the time where all pages of it are asked for."""
+        return self._all_of_time and "time" in hit.why
+
     def _candidates(self, allowed: _Allowed, most: int) -> list[_Page]:
-        """The pages that match best as a whole, best first; all of the time when it alone is asked for."""
+        """The pages that match best as a whole, best first."""
         if most > self._most:
             self._scored, self._most = {part.name: self._score(part, most) for part in self._parts}, most
+            if self._all_of_time:
+                self._add_all_of_time()
         found: list[tuple[float, int, Segment]] = []
         for part in self._parts:
             may = allowed[part.name] if allowed is not None else None
@@ -207,11 +212,18 @@ class _Search:
 
     def _score(self, part: Segment, most: int) -> dict[int, float]:
         """The scores of a segment's pages that may be in one of the groups."""
-        if not self._terms:
-            return dict.fromkeys(self._timely[part.name], 1.0)
         sets = [allowed[part.name] for allowed in self._groups if allowed is not None]
         may = frozenset().union(*sets) if len(sets) == len(self._groups) else None
-        return scoring.scores(part, self._postings, self._rarity, may, most)
+        return scoring.scores(part, self._postings, self._rarity, may, part.pages if self._all_of_time else most)
+
+    def _add_all_of_time(self) -> None:
+        """Let the pages of the time match better than any other that says its name, and best if they say it too."""
+        best = max((max(scores.values(), default=0.0) for scores in self._scored.values()), default=0.0) or 1.0
+        for part in self._parts:
+            scores = self._scored[part.name]
+            for number in self._timely[part.name]:
+                scores[number] = scores.get(number, 0.0) + _OF_TIME * best
+
 
     def _wanted(self, page: _Page) -> bool:
         """Whether a page may be an answer at all."""
