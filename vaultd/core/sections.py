@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Collection, Sequence
 
 from vaultd.core import markup
 from vaultd.core.obsidian import outline
@@ -13,7 +14,7 @@ from vaultd.core.passages import BLOCK_ID, lines_of, spans
 __all__ = ["lines_named", "section"]
 
 _RANGE = re.compile(r"\s*(\d{1,7})\s*(?:[-:]\s*(\d{1,7})\s*)?\Z")
-_UNSAID = re.compile(r"[^\w]+")
+_UNSAID = re.compile(r"[\W_]+")
 
 
 def section(body: str, anchor: str) -> range | None:
@@ -21,20 +22,16 @@ def section(body: str, anchor: str) -> range | None:
 
     `#Heading` is from that heading to the next one of its level or above; `#A#B` the B below A; `#^id` the passage that
     ends with this block id, and the one on either side of it. A `#` in front may be missing; in headings neither case
-    nor marks count.
+    nor marks count, unless there is nothing else in them. Of several that fit the first.
     """
     lines = lines_of(body)
     name = anchor.strip().removeprefix("#")
     if name.startswith("^"):
-        return _around(lines, name[1:])
+        return _around(lines, name[1:], outline(body).verbatim)
     headings = outline(body).headings
-    inside = range(len(lines))
-    for wanted in map(_plain, name.split("#")):
-        found = next((h for h in headings if h.line in inside and wanted and _plain(h.text) == wanted), None)
-        if found is None:
-            return None
-        inside = range(found.line, _end(headings, found, inside.stop))
-    return inside
+    exact = next((heading for heading in headings if heading.text == markup.fold(name)), None)  # "C# at work" is one
+    found = exact or _below(headings, [*map(_plain, name.split("#"))]) or _below(headings, [_plain(name)])
+    return range(found.line, _end(headings, found, len(lines))) if found else None
 
 
 def lines_named(text: str, count: int) -> range | None:
@@ -49,12 +46,27 @@ def lines_named(text: str, count: int) -> range | None:
     return range(first - 1, min(last, count)) if 1 <= first <= min(last, count) else None
 
 
-def _around(lines: Sequence[str], block: str) -> range | None:
+def _around(lines: Sequence[str], block: str, verbatim: Collection[int]) -> range | None:
     """The passage with a block id, between its neighbours."""
     parts = spans(lines)
     for place, part in enumerate(parts):
-        if any((found := BLOCK_ID.search(lines[number])) and found["id"] == block for number in part):
+        text = (lines[number] for number in part if number not in verbatim)
+        if any((found := BLOCK_ID.search(line)) and found["id"] == block for line in text):
             return range(parts[max(0, place - 1)].start, parts[min(len(parts) - 1, place + 1)].stop)
+    return None
+
+
+def _below(headings: Sequence[Heading], names: Sequence[str]) -> Heading | None:
+    """The first heading of the last of these names that stands below one of the name before, and so on."""
+    above: list[tuple[int, int]] = []  # the levels of those around a heading, and how many names are met down to each
+    for heading in headings if all(names) else ():
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        met = above[-1][1] if above else 0
+        met += _plain(heading.text) == names[met]
+        if met == len(names):
+            return heading
+        above.append((heading.level, met))
     return None
 
 
@@ -65,4 +77,5 @@ def _end(headings: Sequence[Heading], heading: Heading, end: int) -> int:
 
 def _plain(text: str) -> str:
     """A heading as anchors are compared."""
-    return " ".join(_UNSAID.sub(" ", markup.fold(text)).casefold().split())
+    told = unicodedata.normalize("NFC", markup.fold(text)).casefold()
+    return " ".join(_UNSAID.sub(" ", told).split()) or told
