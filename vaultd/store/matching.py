@@ -240,6 +240,8 @@ class _Search:
         for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
             for place in self._links.around(pages[number].record, _FAN):
                 page = pages.get(place.id) or self._page(place.segment, place.number)
+                if len(page.record["links"]) > _FAN:
+                    continue
                 if any(group.holds(place.segment, place.number) for group in groups) and self._wanted(page):
                     pages[page.id] = page
                     scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
