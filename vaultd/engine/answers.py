@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 
-from vaultd.core import frontmatter
+from vaultd.core import frontmatter, when
 from vaultd.core.address import GLOBAL
 from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
@@ -39,7 +40,8 @@ class Wanted:
     `projects`: ids of the projects whose pages are hits, "" for pages outside all of them; None for the whole vault in
     one list. Of projects, what holds everywhere and what lies outside come apart. `where`, `expired`, `superseded` as
     in `Question`. `pinned_first`: at most ten pinned pages of the hits' projects stand in front, whether they match or
-    not. `explain`: hits say why. `tokens`: about how long the hits may be all together, 0 for any length.
+    not, above the limit. `explain`: hits say why. `tokens`: about how long the hits may be all together, 0 for any
+    length.
     """
 
     projects: Sequence[str] | None = None
@@ -131,7 +133,7 @@ def answer(stores: Stores, index: Index, text: str, wanted: Wanted, nearby: Near
     near = nearby(text, index)
     lists = [_hits(stores, question, found, wanted) for found in index.search(question, near.scores)]
     if wanted.pinned_first:
-        lists[0] = _pinned_first(stores, index, lists[0], own)
+        lists[0] = _pinned_first(stores, index, lists[0], wanted)
     lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
     project = own[0] if own is not None and len(own) == 1 else ""
     hits, everywhere, others = (*lists, [], [])[:3]
@@ -177,21 +179,27 @@ def _hit(stores: Stores, text: str, found: Found, least: float, explain: bool) -
     )
 
 
-def _pinned_first(stores: Stores, index: Index, hits: Sequence[Hit], projects: Sequence[str] | None) -> list[Hit]:
+def _pinned_first(stores: Stores, index: Index, hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
     """The hits with the pinned pages of their projects in front, each once."""
+    projects = wanted.projects
     paths = sorted(
-        path for path, page in index.known().items() if page.pinned and (projects is None or page.project in projects)
+        path
+        for path, page in list(index.known().items())  # another thread may write the index meanwhile
+        if page.pinned and (projects is None or page.project in projects)
     )
     there = {hit.path: hit for hit in hits}
-    pinned = [there.get(path) or _unasked(stores, index, path) for path in paths[:_PINNED]]
-    first = [hit for hit in pinned if hit is not None]
+    pinned = (there.get(path) or _unasked(stores, index, path, wanted.expired) for path in paths)
+    first = list(islice((hit for hit in pinned if hit is not None), _PINNED))
     return [*first, *(hit for hit in hits if hit not in first)]
 
 
-def _unasked(stores: Stores, index: Index, path: str) -> Hit | None:
-    """A page as a hit that nothing was asked of; None when it is gone."""
-    found = index.record(path)
-    return _hit(stores, "", found, 0.0, explain=False) if found is not None else None
+def _unasked(stores: Stores, index: Index, path: str, expired: bool) -> Hit | None:
+    """A page as a hit that nothing was asked of; None when it is gone, or its time is over unless such pages come."""
+    found, page = index.record(path), stores.vault.read(path)
+    if found is None or page is None:
+        return None
+    over = when.expired(frontmatter.parse(page.data).meta.values.get("expires_at"), stores.clock())
+    return _hit(stores, "", found, 0.0, explain=False) if expired or not over else None
 
 
 def _fitting(lists: Sequence[Sequence[Hit]], room: int) -> tuple[list[list[Hit]], int]:

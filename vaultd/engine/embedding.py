@@ -106,7 +106,8 @@ def open_vectors(config: Config, embedder: Embedder) -> Vectors:
 
 def revisions(index: Index) -> dict[str, str]:
     """Every page that the index knows, with its revision."""
-    return {path: known.revision for path, known in index.known().items()}
+    known = list(index.known().items())  # another thread may write the index meanwhile
+    return {path: page.revision for path, page in known}
 
 
 def bring_up(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from vaultd.core import frontmatter
@@ -30,6 +30,7 @@ __all__ = [
     "one_row",
     "page_row",
     "page_stats",
+    "parted",
     "pinned_rows",
     "recent_rows",
     "recorded",
@@ -78,7 +79,8 @@ def one_row(stores: Stores, path: str) -> Reply | None:
 
 def pinned_rows(stores: Stores, index: Index, project: str) -> list[Reply]:
     """The pinned pages of a project (id, "" for none) and those that hold in every project, by path."""
-    paths = [path for path, page in index.known().items() if page.pinned and page.project in (project, GLOBAL)]
+    known = list(index.known().items())  # another thread may write the index meanwhile
+    paths = [path for path, page in known if page.pinned and page.project in (project, GLOBAL)]
     return [row for path in sorted(paths) if (row := one_row(stores, path)) is not None]
 
 
@@ -97,11 +99,27 @@ def recent_rows(stores: Stores, folder: str | None, limit: int, but: frozenset[s
     return rows
 
 
-def named_page(stores: Stores, project: Project | None, name: str) -> PageFile:
-    """The page that a client names: in the project, from the vault's root, or by file name or session id.
+def parted(name: str, known: Collection[str]) -> tuple[str, str]:
+    """A page's name, and the anchor behind it ("" for none). `known` are paths, which may have a `#` themselves."""
+    told = name.strip()
+    link = told.removeprefix("[[").removesuffix("]]").strip() if told.startswith("[[") else told
+    page, sign, anchor = link.partition(".md#")
+    if link in known:
+        return link, ""
+    if sign:
+        return f"{page}.md", anchor
+    page, _, anchor = link.partition("#")
+    return page.strip(), anchor
+
+
+def named_page(stores: Stores, project: Project | None, name: str, known: Collection[str] = ()) -> PageFile:
+    """The page that a client names: in the project, from the vault's root, or by file name or session id. One of the
+    `known` paths is always a page's, whatever signs a person gave it.
 
     NotFoundError, RefusedError; UsageError when several pages fit.
     """
+    if name in known and (page := stores.vault.read(name)) is not None:
+        return page
     project, name = _abroad(stores, project, name)
     for folder in (project.folder, "") if project else ("",):
         page = stores.vault.read(page_path(name, folder))
@@ -122,7 +140,7 @@ def named_page(stores: Stores, project: Project | None, name: str) -> PageFile:
 
 def _abroad(stores: Stores, project: Project | None, name: str) -> tuple[Project | None, str]:
     """The project that `project:page` names, and the page in it; else both as they are."""
-    slug, colon, page = name.strip().removeprefix("[[").removesuffix("]]").partition(":")
+    slug, colon, page = name.partition(":")
     if not colon or not page:
         return project, slug
     other = next((p for p in stores.projects.known() if slug in (p.slug, p.folder)), None)

@@ -114,14 +114,15 @@ class LocalService:
             raise UsageError("Say which page: its `path` (or name), or a `query` that it answers best.")
         if not 0 <= related <= reading.HOPS:
             raise UsageError(f"related must be from 0 to {reading.HOPS} hops, not {related}.")
-        path, sign, place = path.partition("#")
+        known = self._live.index.known()
+        path, place = listing.parted(path, known)
         with self._stores() as stores:
             project = scoping.readable(stores, scope) if scope.project or scope.cwd else None
-            found = listing.named_page(stores, project, path) if path.strip() else self._best(stores, scope, query)
+            found = listing.named_page(stores, project, path, known) if path else self._best(stores, scope, query)
             told = {
                 "project": _owner(stores, found.path),
                 **_stat(stores, found.path),
-                **reading.part(found, anchor or sign + place, lines),
+                **reading.part(found, anchor or place, lines),
             }
             if related:
                 self._live.catch_up()
@@ -288,7 +289,8 @@ class LocalService:
     def _best(self, stores: Stores, scope: Scope, query: str) -> PageFile:
         """The page that answers a query best."""
         told = self.query(scope, query, Search(limit=1))
-        for hit in (*told["hits"], *told["global_hits"], *told["other_hits"]):
+        hits = [*told["hits"], *told["global_hits"], *told["other_hits"]]
+        for hit in sorted(hits, key=lambda hit: (hit["superseded"], -hit["score"])):
             page = stores.vault.read(hit["path"])
             if page is not None:
                 return page

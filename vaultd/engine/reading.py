@@ -62,8 +62,8 @@ def part(page: PageFile, anchor: str, lines: str) -> Reply:
 
 
 def related(index: Index, path: str, hops: int) -> list[Reply]:
-    """The pages around a page, nearest first, then by path: `[{path, title, kind, hops, by}]`, `by` the page whose link
-    leads there, or that it links to.
+    """The pages around a page, nearest first: `[{path, title, kind, hops, by}]`, `by` the page whose link leads there,
+    or that it links to. Those around one page come together, by path.
     """
     seen: dict[str, Reply] = {}
     edge: Mapping[str, None] = {path: None}
