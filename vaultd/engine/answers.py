@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from vaultd.core import frontmatter, when
@@ -11,14 +13,14 @@ from vaultd.core.address import GLOBAL
 from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
 from vaultd.core.question import EVERYTHING, Question
-from vaultd.engine.nearby import Nearby
+from vaultd.engine.nearby import Nearby, nothing
 from vaultd.engine.records import search_records
 from vaultd.engine.service import Reply
 from vaultd.engine.stores import Stores
 from vaultd.errors import UsageError
 from vaultd.store.index import Found, Index
 
-__all__ = ["Answer", "Hit", "Passage", "Wanted", "answer"]
+__all__ = ["Answer", "AsOf", "Hit", "Passage", "Source", "Wanted", "answer", "groups_of", "present"]
 
 _MOST = 100
 """Hits of a list, at most."""
@@ -26,7 +28,7 @@ _MOST = 100
 _TOKEN = 4
 """UTF-8 bytes of a token, as FORMATS reckons everywhere."""
 
-_AT_TIMES = frozenset({"cut", "note", "observations", "superseded", "why"})
+_AT_TIMES = frozenset({"as_of", "cut", "note", "observations", "superseded", "why"})
 """Keys that are left out when they say nothing."""
 
 _PINNED = 10
@@ -52,6 +54,26 @@ class Wanted:
     pinned_first: bool = False
     explain: bool = False
     tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is searched: an index, what gives a page's bytes (None when it is gone), the time that is now there, and what
+    searches the records of sessions of these projects for a query.
+    """
+
+    index: Index
+    read: Callable[[str], bytes | None]
+    now: datetime
+    records: Callable[[Sequence[str] | None, str], list[Reply]] = lambda projects, text: []
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The commit that an answer is from instead of the present: its name, and when it was made (RFC 3339)."""
+
+    commit: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +117,8 @@ class Hit:
 class Answer:
     """The answer to a query. `pending`: events and pages that it does not cover yet. `cut`: hits left out for want of
     room. `note`: what else the reader must know, "" for nothing. `observations`: what was recorded and has
-    the query's words, where no page answers (`records.search_records`).
+    the query's words, where no page answers (`records.search_records`). `as_of`: None for
+    the present.
     """
 
     query: str
@@ -108,6 +131,7 @@ class Answer:
     cut: int = 0
     note: str = ""
     observations: list[Reply] = field(default_factory=list)
+    as_of: AsOf | None = None
 
     def as_dict(self) -> dict[str, object]:
         """For JSON, in the fixed order of keys; what is not always there comes after them, and only when it says
@@ -121,39 +145,61 @@ class Answer:
         return {key: value for key, value in told.items() if value or key not in _AT_TIMES}
 
 
-def answer(stores: Stores, index: Index, text: str, wanted: Wanted, nearby: Nearby) -> Answer:
+def present(stores: Stores, index: Index) -> Source:
+    """The vault as it is now, with its index."""
+
+    def read(path: str) -> bytes | None:
+        page = stores.vault.read(path)
+        return page.data if page is not None else None
+
+    return Source(index, read, stores.clock(), partial(search_records, stores))
+
+
+def answer(source: Source, text: str, wanted: Wanted, nearby: Nearby = nothing) -> Answer:
     """Answer a query from what the index holds now. UsageError for a limit out of bounds."""
     if not 1 <= wanted.limit <= _MOST:
         raise UsageError(f"limit must be from 1 to {_MOST}, not {wanted.limit}.")
-    own = wanted.projects
-    groups = [EVERYTHING] if own is None else [tuple(own), (GLOBAL,), *([("",)] if "" not in own else [])]
+    own, index = wanted.projects, source.index
     question = Question(
-        text, stores.clock(), wanted.limit, groups, wanted.where, superseded=wanted.superseded, expired=wanted.expired
+        text,
+        source.now,
+        wanted.limit,
+        groups_of(own),
+        wanted.where,
+        superseded=wanted.superseded,
+        expired=wanted.expired,
     )
     near = nearby(text, index)
-    lists = [_hits(stores, question, found, wanted) for found in index.search(question, near.scores)]
+    lists = [_hits(source, question, found, wanted) for found in index.search(question, near.scores)]
     if wanted.pinned_first:
-        lists[0] = _pinned_first(stores, index, lists[0], wanted)
+        lists[0] = _pinned_first(source, lists[0], wanted)
     lists, cut = _fitting(lists, wanted.tokens * _TOKEN)
     project = own[0] if own is not None and len(own) == 1 else ""
     hits, everywhere, others = (*lists, [], [])[:3]
-    records = search_records(stores, own, text) if not (hits or everywhere) else []
+    records = source.records(own, text) if not (hits or everywhere) else []
     return Answer(text, project, index.generation, 0, hits, everywhere, others, cut, near.note, records)
 
 
-def _hits(stores: Stores, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:
+def groups_of(projects: Sequence[str] | None) -> list[Collection[str] | None]:
+    """The groups of a question about these projects (as in `Wanted`): theirs, what holds everywhere, the outside."""
+    if projects is None:
+        return [EVERYTHING]
+    return [tuple(projects), (GLOBAL,), *([("",)] if "" not in projects else [])]
+
+
+def _hits(source: Source, question: Question, found: Sequence[Found], wanted: Wanted) -> list[Hit]:
     """Hits with their places: of each page its best passage, and whatever else is among the best of all of them."""
     scores = sorted((score for page in found for _, score in page.passages), reverse=True)[: wanted.limit]
     least = scores[-1] if scores else 0.0
-    return [hit for page in found if (hit := _hit(stores, question.text, page, least, wanted.explain)) is not None]
+    return [hit for page in found if (hit := _hit(source, question.text, page, least, wanted.explain)) is not None]
 
 
-def _hit(stores: Stores, text: str, found: Found, least: float, explain: bool) -> Hit | None:
+def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -> Hit | None:
     """A hit with its passages from a score on; None when the page is gone since."""
-    page = stores.vault.read(found.path)
-    if page is None:
+    data = source.read(found.path)
+    if data is None:
         return None
-    lines = lines_of(frontmatter.parse(page.data).body)
+    lines = lines_of(frontmatter.parse(data).body)
     parts = spans(lines)
     told = [(n, score) for place, (n, score) in enumerate(found.passages) if not place or score >= least]
     if not told or any(number > len(parts) for number, _ in told):
@@ -179,27 +225,27 @@ def _hit(stores: Stores, text: str, found: Found, least: float, explain: bool) -
     )
 
 
-def _pinned_first(stores: Stores, index: Index, hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
+def _pinned_first(source: Source, hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
     """The hits with the pinned pages of their projects in front, each once."""
     projects = wanted.projects
     paths = sorted(
         path
-        for path, page in list(index.known().items())  # another thread may write the index meanwhile
+        for path, page in list(source.index.known().items())  # another thread may write the index meanwhile
         if page.pinned and (projects is None or page.project in projects)
     )
     there = {hit.path: hit for hit in hits}
-    pinned = (there.get(path) or _unasked(stores, index, path, wanted.expired) for path in paths)
+    pinned = (there.get(path) or _unasked(source, path, wanted.expired) for path in paths)
     first = list(islice((hit for hit in pinned if hit is not None), _PINNED))
     return [*first, *(hit for hit in hits if hit not in first)]
 
 
-def _unasked(stores: Stores, index: Index, path: str, expired: bool) -> Hit | None:
+def _unasked(source: Source, path: str, expired: bool) -> Hit | None:
     """A page as a hit that nothing was asked of; None when it is gone, or its time is over unless such pages come."""
-    found, page = index.record(path), stores.vault.read(path)
-    if found is None or page is None:
+    found, data = source.index.record(path), source.read(path)
+    if found is None or data is None:
         return None
-    over = when.expired(frontmatter.parse(page.data).meta.values.get("expires_at"), stores.clock())
-    return _hit(stores, "", found, 0.0, explain=False) if expired or not over else None
+    over = when.expired(frontmatter.parse(data).meta.values.get("expires_at"), source.now)
+    return _hit(source, "", found, 0.0, explain=False) if expired or not over else None
 
 
 def _fitting(lists: Sequence[Sequence[Hit]], room: int) -> tuple[list[list[Hit]], int]:

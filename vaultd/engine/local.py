@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from vaultd.core.address import GLOBAL, page_path
 from vaultd.core.sanitize import line
 from vaultd.engine import authoring, listing, passing, reading, scoping
-from vaultd.engine.answers import Wanted, answer
+from vaultd.engine.answers import Wanted, answer, present
 from vaultd.engine.health import AWAY, Pulse, health
 from vaultd.engine.live import Live
 from vaultd.engine.nearby import Nearby, nothing
+from vaultd.engine.past import answer_as_of
 from vaultd.engine.projects import Project
 from vaultd.engine.receive import receive
 from vaultd.engine.routing import ROUTING
@@ -69,7 +70,6 @@ class LocalService:
         """Search."""
         with self._stores() as stores:
             projects = self._asked(stores, scope, search)
-            pending = self._live.catch_up()
             wanted = Wanted(
                 None if projects is None else [project.id if project else "" for project in projects],
                 search.limit,
@@ -81,12 +81,20 @@ class LocalService:
                 search.tokens,
             )
             slugs = {p.id: p.slug for p in stores.projects.known()}
-            told: Reply = answer(stores, self._live.index, text, wanted, self._nearby).as_dict()
+            if search.as_of:
+                told: Reply = answer_as_of(stores, text, wanted, search.as_of).as_dict()
+            else:
+                told = self._now(stores, text, wanted)
             told["project"] = _slug(projects[0]) if projects else ""
-            told["pending"] = pending + len(stores.inbox.pending())
         for name in ("hits", "global_hits", "other_hits"):
             told[name] = [{**hit, "project": slugs.get(hit["project"], hit["project"])} for hit in told[name]]
         return told
+
+    def _now(self, stores: Stores, text: str, wanted: Wanted) -> Reply:
+        """The answer of the present."""
+        pending = self._live.catch_up()
+        told = answer(present(stores, self._live.index), text, wanted, self._nearby)
+        return {**told.as_dict(), "pending": pending + len(stores.inbox.pending())}
 
     def _asked(self, stores: Stores, scope: Scope, search: Search) -> list[Project | None] | None:
         """The projects that are asked, the scope's first, None for no project; None for all of them."""

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from vaultd.core import frontmatter
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
-from vaultd.engine.answers import Answer, Wanted, answer
+from vaultd.engine.answers import Answer, Wanted, answer, present
 from vaultd.engine.nearby import nearby_of
 from vaultd.engine.reconcile import Reconcile, open_index
 from vaultd.engine.stores import Stores
@@ -50,10 +50,10 @@ def search(
         behind = reconcile.behind()
         if behind.count and (not daemon or behind.count <= _WAIT_PAGES):
             reconcile.run(behind, progress, blocking=not daemon)
-        told = answer(stores, index, text, wanted, nearby)
+        told = answer(present(stores, index), text, wanted, nearby)
         if index.doubt:  # it turned out damaged while it was read
             reconcile.run(reconcile.behind(), progress)
-            told = answer(stores, index, text, wanted, nearby)
+            told = answer(present(stores, index), text, wanted, nearby)
         return replace(told, pending=reconcile.behind().count + len(stores.inbox.pending()))
     finally:
         index.close()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from vaultd.core import frontmatter
+from vaultd.core.address import GLOBAL
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.core.obsidian import parse
@@ -23,7 +24,7 @@ from vaultd.store.fs import Lock, revision
 from vaultd.store.index import Drop, Index, IndexDoc, Known, Put
 from vaultd.store.vault import PageStat
 
-__all__ = ["Behind", "Reconcile", "document", "open_index", "rebuild"]
+__all__ = ["Behind", "Reconcile", "document", "open_index", "project_of", "rebuild"]
 
 _CHUNK = 200  # pages per commit of the index: a reader sees progress, a crash loses little
 _HUGE = 256 * 1024  # bytes; such a page comes last, in a commit of its own: others do not wait for it
@@ -204,11 +205,7 @@ class Reconcile:
 
     def _project(self, path: str) -> str:
         """The id of the project whose folder a page lies in; "" for a page outside all of them."""
-        if path.startswith("_global/"):
-            return "_global"
-        slash = path.find("/", path.find("/") + 1)
-        folder = path[:slash] if slash > 0 else ""
-        return self.projects.get(folder) or (self._former(folder) if folder else "")
+        return project_of(self.projects, path) or ((folder := _folder_of(path)) and self._former(folder))
 
     def _former(self, folder: str) -> str:
         """The project of a folder whose page is there but does not say its id now: a person is at it."""
@@ -270,6 +267,17 @@ def _links(values: Mapping[str, object], body: str) -> list[str]:
 def _superseded(values: Mapping[str, object]) -> bool:
     """Whether a page says that another one took its place; as decision records do, its status may say it."""
     return bool(values.get("superseded_by")) or str(values.get("status")).strip().casefold().startswith("superseded")
+
+
+def project_of(projects: Mapping[str, str], path: str) -> str:
+    """The id of the project that a page is of, of these ids by folder; "" for a page outside all of them."""
+    return GLOBAL if path.startswith(f"{GLOBAL}/") else projects.get(_folder_of(path), "")
+
+
+def _folder_of(path: str) -> str:
+    """The folder that is a project's if the page is in one: the first two parts of its path."""
+    slash = path.find("/", path.find("/") + 1)
+    return path[:slash] if slash > 0 else ""
 
 
 def _texts(value: object) -> tuple[str, ...]:

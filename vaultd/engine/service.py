@@ -35,7 +35,8 @@ class Search:
     `everywhere`: all projects in one list. `projects`: these too, or these where the scope names none. `where`: only
     pages whose frontmatter has one of the values of each key. `expired`, `superseded`: such pages too. `pinned_first`:
     the pinned pages in front. `explain`: why each hit stands where it does. `tokens`: about how long the hits may be
-    all together (4 bytes each), 0 for any length. `as_of`: a day or time with offset; the vault as git had it then.
+    all together (4 bytes each), 0 for any length. `as_of`: a day (its end) or time with
+    offset; the vault as git had it then, "" for the present.
     """
 
     limit: int = 10
@@ -103,7 +104,8 @@ class Service(Protocol):
     def query(self, scope: Scope, text: str, search: Search = DEFAULT) -> Reply:
         """Search: `search --json` of the format, its `project` the slug.
 
-        A page written by this service, or saved before the call, is found.
+        A page written by this service, or saved before the call, is found. With `as_of` the reply is from git, and
+        says so in `as_of`: `{commit, at}`; NotFoundError when the vault had no commit then.
         """
 
     def recent(self, scope: Scope, *, limit: int = 10, everywhere: bool = False) -> Reply:

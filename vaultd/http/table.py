@@ -47,7 +47,8 @@ def _limit(most: int, default: int) -> Parameter:
 
 def _search(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
     names = ("limit", "everywhere", "expired", "superseded", "pinned_first", "explain", "tokens")
-    search = Search(projects=v["projects"] or (), **{name: v[name] for name in names})
+    as_of = (v["as_of"] or "").replace(" ", "+")  # which stands for a blank unless it is encoded
+    search = Search(projects=v["projects"] or (), as_of=as_of, **{name: v[name] for name in names})
     return service.query(scope, v["query"], search)
 
 
@@ -106,6 +107,7 @@ ROUTES: Sequence[Route] = (
             Parameter("pinned_first", bool, "the pinned pages in front", False),
             Parameter("explain", bool, "why each hit stands where it does", False),
             Parameter("tokens", int, "about how long all hits may be together, 0 for any length", 0, 0, 100_000),
+            Parameter("as_of", str, "as git had the vault at the end of this day, or at this time with offset"),
         ),
     ),
     Route("/recent", "The pages that changed last", _recent, (_limit(100, 10), _EVERYWHERE)),

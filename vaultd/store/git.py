@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from vaultd.errors import HeldError
 from vaultd.store import gitsetup
 from vaultd.store.gitanswers import Change, Ran, Status, words
 from vaultd.store.gitcommit import AUTHOR, Blocked, Committed, Committer, Failed, Nothing, Outcome
+from vaultd.store.gitpast import Past
 from vaultd.store.gitsetup import Ensured
 from vaultd.store.gittree import WorkTree
 
@@ -274,6 +276,12 @@ class Repo:
             return 0
         ran = self._git("ls-files", "-z")
         return sum(name.endswith(b".md") for name in ran.out.split(b"\0")) if ran.ok else 0
+
+    def past(self) -> Past | None:
+        """What git has of the vault's past; None without a repository. HeldError while git does not answer."""
+        if self._hung.lately:
+            raise HeldError(f"{_HANGS[0].upper()}{_HANGS[1:]}.")
+        return Past(self._tree) if self._tree.place() is not None else None
 
     def commit(self, paths: Iterable[str], message: Clean) -> Outcome:
         """Commit exactly these paths as they lie in the work tree; see `gitcommit.Committer.commit`."""

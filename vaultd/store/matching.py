@@ -224,7 +224,6 @@ class _Search:
             for number in self._timely[part.name]:
                 scores[number] = scores.get(number, 0.0) + _OF_TIME * best
 
-
     def _wanted(self, page: _Page) -> bool:
         """Whether a page may be an answer at all."""
         return self._question.expired or not when.expired(page.record["expires"], self._question.now)

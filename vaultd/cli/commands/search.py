@@ -35,12 +35,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superseded", action="store_true", help="pages that others replaced, too")
     parser.add_argument("--expired", action="store_true", help="pages whose time is over, too")
     parser.add_argument("--explain", action="store_true", help="why each hit stands where it does")
+    parser.add_argument(
+        "--as-of",
+        metavar="TIME",
+        help="as git had the vault at the end of a day (2026-11-29), or at a time with offset (2026-11-29T18:00+01:00)",
+    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Search and print."""
     from vaultd.cli.opening import here, opened
     from vaultd.engine.answers import Wanted
+    from vaultd.engine.past import answer_as_of
     from vaultd.engine.processes import daemon_process
     from vaultd.engine.recall import search
     from vaultd.engine.scoping import any_project
@@ -58,13 +64,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         pinned_first=args.pinned_first,
         explain=args.explain,
     )
-    answer = search(
-        stores,
-        " ".join(args.query),
-        wanted,
-        daemon=daemon_process(stores) is not None,
-        progress=lambda done, total: terminal.progress("indexing", done, total),
-    )
+    text = " ".join(args.query)
+    if args.as_of is not None:
+        answer = answer_as_of(stores, text, wanted, args.as_of)
+    else:
+        answer = search(
+            stores,
+            text,
+            wanted,
+            daemon=daemon_process(stores) is not None,
+            progress=lambda done, total: terminal.progress("indexing", done, total),
+        )
     terminal.clear()
     if args.json:
         terminal.json(answer.as_dict())
@@ -93,6 +103,8 @@ def _print(terminal: Terminal, answer: Answer, project: str) -> None:
     """Print an answer for a person."""
     from vaultd.engine.service import RECORDS
 
+    if answer.as_of is not None:
+        terminal.say(f"As of {answer.as_of.at} (commit {answer.as_of.commit[:10]}), not as it is now:")
     lists = (("", answer.hits), ("In every project:", answer.global_hits), ("Outside projects:", answer.other_hits))
     for heading, hits in lists:
         _show(terminal, heading, hits)

@@ -22,17 +22,21 @@ def _run(call: Call) -> Answer:
         pinned_first=call.flag("pin_first"),
         explain=call.flag("explain"),
         tokens=call.number("tokens", _TOKENS),
+        as_of=call.text("as_of"),
     )
     reply = call.service.query(call.scope, call.text("query"), search)
     lists = {name: [_once(hit) for hit in reply[name]] for name in ("hits", "global_hits", "other_hits")}
     reply = {**reply, **lists}
     hits = reply["hits"]
     found = f"{len(hits)} {'hit' if len(hits) == 1 else 'hits'}." if hits else "no page answers this."
-    head = f"{place(reply, everywhere=search.everywhere)}: {found}"
+    then = f" as of {reply['as_of']['at']} (commit {reply['as_of']['commit'][:10]}), not now" if search.as_of else ""
+    head = f"{place(reply, everywhere=search.everywhere)}{then}: {found}"
     if reply.get("cut"):
         head += f" {reply['cut']} more would be too long; ask with more `tokens`."
     if reply["pending"]:
         head += f" {reply['pending']} new events and pages are not searchable yet."
+    if note := reply.pop("note", ""):
+        head += f" {note}"
     lines = rows(hits)
     for name, title in (("global_hits", "For all projects:"), ("other_hits", "Outside projects:")):
         if reply[name]:
@@ -42,8 +46,6 @@ def _run(call: Call) -> Answer:
         for record in reply["observations"]:
             lines.append("- " + " ".join(record[key] for key in ("at", "agent", "session", "kind")))
             lines.append(f"    {record['text']}")
-    if reply.get("note"):
-        head += f" {reply['note']}"
     return Answer(past(head, lines), safe(reply))
 
 
@@ -69,6 +71,7 @@ TOOL = Tool(
         "include_expired": FLAG,
         "include_superseded": FLAG,
         "explain": FLAG,
+        "as_of": {**TEXT, "description": "a past day or time"},
     },
     required=("query",),
     aliases={
