@@ -21,9 +21,10 @@ PAYLOADS = ROOT / "tests/data/payloads"
 ZONE = timezone(timedelta(hours=1))
 
 
-def git(*args: str, cwd: Path) -> str:
-    """Run git in a test's repository; its output."""
+def git(*args: str, cwd: Path, at: str = "") -> str:
+    """Run git in a test's repository, at another time than now where one is given; its output."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    environ |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
     identity = ["-c", "user.name=Person", "-c", "user.email=person@example.org", "-c", "commit.gpgsign=false"]
     done = subprocess.run(["git", *identity, *args], cwd=cwd, env=environ, capture_output=True, text=True, check=True)
     return done.stdout

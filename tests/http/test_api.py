@@ -35,6 +35,16 @@ def test_every_route_answers(served: Served) -> None:
         )
 
 
+def test_a_search_may_ask_for_the_past(served: Served) -> None:
+    served.service.write_page(Scope("shop"), Page("notes/x", "An ibex."))
+    path = f"{BASE}/search?project=shop&query=ibex&as_of="
+    assert served.ask(path + "1999-12-31").status == 404
+    assert served.ask(path + "last+week").status == 400
+    bare, encoded = (served.ask(path + time) for time in ("2999-12-31T10:00+01:00", "2999-12-31T10:00%2B01:00"))
+    assert bare.status == encoded.status == 200 and bare.json == encoded.json
+    assert bare.json["as_of"]["commit"] and "as_of" not in served.ask(path).json
+
+
 def test_the_description_is_made_of_the_table(served: Served) -> None:
     told = served.ask(f"{BASE}/openapi.json").json
     assert told == document() and set(told["paths"]) == {BASE + route.path for route in ROUTES}

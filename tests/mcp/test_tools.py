@@ -16,6 +16,7 @@ from vaultd.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from vaultd.mcp import INSTRUCTIONS
 from vaultd.mcp.calling import Outcome, call
 from vaultd.mcp.tools import TOOLS
+from vaultd.mcp.wording import NOTE
 
 _NAMES = """memory_query memory_recent memory_read_page memory_status memory_briefing memory_write_page
 memory_delete_page memory_handoff_begin memory_handoff_list memory_handoff_accept memory_handoff_cancel
@@ -195,10 +196,23 @@ def test_everything_a_call_says_reaches_the_service() -> None:
     )[3] == {"limit": 9, "offset": 4, "newest_first": True, "kinds": ("tool",), "text": "x", "most": 300}
 
 
+def test_an_answer_of_the_past_says_so_first() -> None:
+    service = FakeService()
+    hit = {**ANSWERS["query"]["hits"][0], "passages": []}
+    then = {"commit": "0123456789abcdef", "at": "2026-02-01T10:00:00+01:00"}
+    more = {"hits": [hit], "cut": 0, "note": "3 more pages.", "as_of": then}
+    service.answers["query"] = {**ANSWERS["query"], **more}
+    told = ask(service, "memory_query", query="x", as_of="2026-02-01")
+    assert not told.failed and service.asked[0][2][1].as_of == "2026-02-01"
+    assert told.text.startswith("Project shop as of 2026-02-01T10:00:00+01:00 (commit 0123456789), not now: 1 hit.")
+    assert "3 more pages." in told.text.partition("\n")[0]
+    assert told.data["as_of"] == then and told.data["note"] == NOTE
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("memory_query", {"query": "x", "as_of": "2026"}, ["as_of", "query", "limit", "global", "project"]),
+        ("memory_query", {"query": "x", "when": "2026"}, ["when", "query", "limit", "global", "project"]),
         ("memory_query", {}, ["`query`"]),
         ("memory_query", {"query": ""}, ["`query`"]),
         ("memory_query", {"query": 5}, ["`query`", "a text"]),

@@ -20,6 +20,7 @@ __all__ = ["sought"]
 _LONG = 4  # characters; shorter parts of a name stand in too many words to tell anything
 _MOST = 8
 _DAYS = 120  # names of days, months and years of a time in words
+_AROUND = re.compile(r"\A\W+|(?::\d+){0,2}\W*\Z")  # of a name: marks, and the line that a path ends with
 _PLAIN = re.compile(r"[A-Za-z0-9]{3,}")
 
 
@@ -40,8 +41,11 @@ def sought(text: str, now: datetime) -> list[tuple[str, ...]]:
 
 
 def _plain(word: str, asked: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """The parts of a name that are no longer than need be: a page with the whole name has them, too."""
+    """A name as it is, and those of its parts that have no other in them: who has a longer one has these, too."""
     forms = [form for form in query.tokens(word) if form in asked]
+    whole = _AROUND.sub("", word[: query.LONGEST]).lower()
+    if len(forms) > 1 and whole.isprintable():
+        yield (whole,)
     forms = [form for form in forms if len(form) >= _LONG] or forms
     for form in forms:
         if not any(other != form and other in form for other in forms):

@@ -58,8 +58,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is searched: an index, what gives a page's bytes (None when it is gone), the time that is now there, and what
-    searches the records of sessions of these projects for a query.
+    """What is searched: an index, what gives a page's bytes (None when it is gone), the time that is now there, and
+    what looks for a query in the records of some projects' sessions.
     """
 
     index: Index

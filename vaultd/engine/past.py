@@ -14,6 +14,7 @@ import math
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,6 +35,7 @@ __all__ = ["answer_as_of", "moment_of"]
 _MOST = 400  # pages that are read
 _BYTES = 8 << 20  # of them all together
 _LOOK_S = 4.0  # after which no other word is looked for
+_NAME = 3  # lines that a word in a page's path counts for, as in a title
 _PINNED = ("pinned: true",)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:?\d\d)\Z")
@@ -59,10 +61,10 @@ def moment_of(as_of: str, now: datetime) -> datetime:
         if _DAY.match(text):
             told = datetime.fromisoformat(text).replace(hour=23, minute=59, second=59, tzinfo=now.tzinfo)
         elif _TIME.match(text):
-            told = datetime.fromisoformat(text.upper()).astimezone(now.tzinfo)
+            told = datetime.fromisoformat(text.upper())
         else:
             raise ValueError
-        return min(told, now)
+        return min(told, now).astimezone(now.tzinfo)
     except (ValueError, OverflowError):
         raise UsageError(
             f"{as_of[:60]!r} is no time to look back to. Give a day (2026-11-29), which means its end, or a time with "
@@ -130,12 +132,14 @@ def _chosen(past: Past, then: Moment, folders: Mapping[str, str], text: str, wan
     for strings in sought(text, now):
         if weights and time.monotonic() > until:
             break
-        having = past.having(then.commit, strings) & asked.keys()
-        having |= {path for path, name in names.items() if any(string.casefold() in name for string in strings)}
-        for path in having:
-            weights[path] = weights.get(path, 0.0) + math.log(1 + len(asked) / len(having))
+        lines = Counter({path: count for path, count in past.having(then.commit, strings).items() if path in asked})
+        named = (path for path, name in names.items() if any(string.casefold() in name for string in strings))
+        lines.update(dict.fromkeys(named, _NAME))
+        for path, count in lines.items():
+            weight = math.log(1 + len(asked) / len(lines)) * count / (count + 1)
+            weights[path] = weights.get(path, 0.0) + weight
     if wanted.pinned_first:
-        weights.update(dict.fromkeys(past.having(then.commit, _PINNED) & asked.keys(), math.inf))
+        weights.update(dict.fromkeys(past.having(then.commit, _PINNED).keys() & asked.keys(), math.inf))
     best = sorted(weights, key=lambda path: (-weights[path], path))
     return _bounded([asked[path] for path in best], len(best))
 

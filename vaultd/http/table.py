@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,9 @@ SCOPE = (
 
 _EVERYWHERE = Parameter("everywhere", bool, "in all projects", False)
 _OFFSET = Parameter("offset", int, "how many to pass over", 0, 0, 1_000_000)
+
+_LOST_PLUS = re.compile(r" (?=\d\d:?\d\d\Z)")
+"""The sign of a time's offset, which means a blank in a query unless it is encoded."""
 
 _Call = Callable[[Service, Scope, dict[str, Any]], Reply]
 
@@ -47,7 +51,7 @@ def _limit(most: int, default: int) -> Parameter:
 
 def _search(service: Service, scope: Scope, v: dict[str, Any]) -> Reply:
     names = ("limit", "everywhere", "expired", "superseded", "pinned_first", "explain", "tokens")
-    as_of = (v["as_of"] or "").replace(" ", "+")  # which stands for a blank unless it is encoded
+    as_of = _LOST_PLUS.sub("+", v["as_of"] or "")
     search = Search(projects=v["projects"] or (), as_of=as_of, **{name: v[name] for name in names})
     return service.query(scope, v["query"], search)
 

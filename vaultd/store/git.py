@@ -30,19 +30,7 @@ from vaultd.store.gittree import WorkTree
 if TYPE_CHECKING:
     from vaultd.core.sanitize import Clean
 
-__all__ = [
-    "Blocked",
-    "Change",
-    "Committed",
-    "Ensured",
-    "Failed",
-    "GitState",
-    "Hung",
-    "Nothing",
-    "Outcome",
-    "Repo",
-    "run",
-]
+__all__ = ["Blocked", "Change", "Committed", "Failed", "GitState", "Hung", "Nothing", "Outcome", "Repo", "run"]
 
 _KEPT = frozenset(
     {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"}

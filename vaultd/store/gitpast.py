@@ -7,6 +7,7 @@ Only the objects are read, so it is the same while the person has changes staged
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -66,17 +67,19 @@ class Past:
                     found[path] = PastPage(path, blob, int(size))
         return found
 
-    def having(self, commit: str, strings: Sequence[str]) -> set[str]:
-        """The paths of a commit's pages that have one of these strings; the case of a to z does not count.
+    def having(self, commit: str, strings: Sequence[str]) -> dict[str, int]:
+        """The pages of a commit that have one of these strings, by path, and on how many lines; the case of a to z
+        does not count.
 
         Hidden pages and others that `pages` leaves out may be among them. It looks into every page: in a huge vault on
         a slow disk that may take seconds, and is no sign of a git that hangs.
         """
         patterns = "".join(f"{string}\n" for string in strings).encode()
-        how = ("--files-with-matches", "--ignore-case", "--null", "--text", "--fixed-strings", "--no-textconv")
-        plain = ("--no-color", "--full-name", "--no-recurse-submodules", "-f", "-")
-        ran = self._asked("grep", *how, *plain, commit, "--", _PAGES, stdin=patterns, patience=_SLOW, no=1)
-        return {os.fsdecode(name[len(commit) + 1 :]) for name in ran.out.split(b"\0") if name}
+        how = ("--count", "--ignore-case", "--null", "--text", "--fixed-strings", "--no-textconv", "--no-color")
+        where = ("--full-name", "--no-recurse-submodules", "-f", "-", commit, "--", _PAGES)
+        ran = self._asked("grep", *how, *where, stdin=patterns, patience=_SLOW, no=1)
+        rows = re.findall(rb"([^\0]+)\0(\d+)\n", ran.out)
+        return {os.fsdecode(name[len(commit) + 1 :]): int(count) for name, count in rows}
 
     def texts(self, pages: Iterable[PastPage]) -> Iterator[tuple[PastPage, bytes]]:
         """The bytes of pages, in their order; the caller bounds how many there are, they are all in memory at once.
