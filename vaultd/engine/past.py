@@ -93,8 +93,8 @@ def answer_as_of(stores: Stores, text: str, wanted: Wanted, as_of: str) -> Answe
             told = answer(Source(index, data.get, now), text, wanted)
         finally:
             index.close()
-    left = chosen.of - len(data)
-    note = f"{left} more pages have some of the words and were not searched; use rarer ones." if left else ""
+    few = f"Only {len(data)} of {chosen.of} pages that may answer were read, those with most of the words."
+    note = few if len(data) < chosen.of else ""
     return replace(told, generation=0, note=note, as_of=AsOf(then.commit, then.at))
 
 
