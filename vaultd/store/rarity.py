@@ -34,7 +34,7 @@ def rarities(searcher: Any, terms: Sequence[str], own: Collection[str]) -> Rarit
     for term in [term for term in terms if not counts[term] and term in own][:_TERMS]:
         for pair in query.halves(term):
             halves = [_count(searcher, half) for half in pair]
-            if all(halves):
+            if all(halves) and query.STOP_FORMS.isdisjoint(pair):  # "forgetting" is not "for getting"
                 found[pair] = sum(_idf(pages, count) for count in halves) / 2
                 break
         else:
