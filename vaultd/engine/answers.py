@@ -43,7 +43,7 @@ class Wanted:
     one list. Of projects, what holds everywhere and what lies outside come apart. `where`, `expired`, `superseded` as
     in `Question`. `pinned_first`: at most ten pinned pages of the hits' projects stand in front, whether they match or
     not, above the limit. `explain`: hits say why. `tokens`: about how long the hits may be all together, 0 for any
-    length.
+    length. `without` as in `Question`.
     """
 
     projects: Sequence[str] | None = None
@@ -54,6 +54,7 @@ class Wanted:
     pinned_first: bool = False
     explain: bool = False
     tokens: int = 0
+    without: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ def answer(source: Source, text: str, wanted: Wanted, nearby: Nearby = nothing) 
         wanted.where,
         superseded=wanted.superseded,
         expired=wanted.expired,
+        without=wanted.without,
     )
     near = nearby(text, index)
     lists = [_hits(source, question, found, wanted) for found in index.search(question, near.scores)]
