@@ -1,6 +1,7 @@
 """How well the search finds what is right, and what each part of its ranking earns.
 
     python -m tests.bench.retrieval [--memory] [--kept] [--outside FOLDER [SET...]] [--turns] [--tokens N] [--whole]
+                                    [--vectors]
 
 Every question goes the way of an agent's: the tool `memory_query`, on the service of the daemon. Each vault is indexed
 once. Prints a table for each set, and asserts nothing:
@@ -11,6 +12,7 @@ once. Prints a table for each set, and asserts nothing:
     --turns     passages instead of pages, for the sets that have judgements of these
     --tokens    the length of an answer that is asked for; 0, as it is when not given, for any
     --whole     the whole ranking only
+    --vectors   with the local model of the extra `vectors`; embedding takes longer than all else
 
 Below the whole ranking a line for each stream of `fusion.STREAMS` that is left out, for none of the guesses at
 misspelt words, and for no floor under weak hits. `tokens` is the mean length of an answer's text, four bytes each;
@@ -39,10 +41,12 @@ from unittest.mock import patch
 
 from vaultd.config import load
 from vaultd.core import fusion
+from vaultd.core.embedding import Choice
 from vaultd.engine import answers, local
 from vaultd.engine.health import Pulse
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
+from vaultd.engine.nearby import nearby_of
 from vaultd.engine.service import Reply, Scope, Search
 from vaultd.engine.setup import init
 from vaultd.engine.stores import open_stores
@@ -107,17 +111,25 @@ class _Asking:
 
 
 @contextmanager
-def opened(vault: Path) -> Iterator[LocalService]:
+def opened(vault: Path, *, vectors: bool = False) -> Iterator[LocalService]:
     """The service on a folder of pages, made a vault, with everything indexed and watched, as the daemon has it."""
     home = vault.with_name(f"{vault.name}-home")
     home.mkdir()
     config = load(None, {"HOME": str(home), "PATH": os.environ["PATH"], "VAULTD_VAULT": str(vault)})
+    config = replace(config, vectors=Choice("local" if vectors else "off"))
     init(config)
     stores = partial(open_stores, config, lambda: NOW)
     live = Live(stores(), watch=True)
     live.scan()
+    if vectors:
+        from vaultd.engine import embedding  # which nothing else needs
+
+        embedder = embedding.embedder_of(config)
+        assert embedder is not None
+        pages = embedding.revisions(live.index)
+        embedding.bring_up(stores(), embedder, embedding.open_vectors(config, embedder), pages)
     try:
-        yield LocalService(stores, live, Pulse(), lambda _: None)
+        yield LocalService(stores, live, Pulse(), lambda _: None, nearby_of(config))
     finally:
         live.close()
 
@@ -174,17 +186,19 @@ def _without(stream: str) -> AbstractContextManager[object]:
 
 WAYS: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "whole": nullcontext,
-    **{f"without {stream}": partial(_without, stream) for stream in fusion.STREAMS if stream != "vector"},
+    **{f"without {stream}": partial(_without, stream) for stream in fusion.STREAMS},
     "without guesses": lambda: patch.object(rarity, "_near", lambda *_: []),
     "without floor": lambda: patch.multiple(fusion, FLOOR=0.0, FLOOR_OF_ONE=0.0),
 }
-"""The ways to rank. There are no vectors here: they are off as long as nobody asks for them."""
+"""The ways to rank."""
 
 
 def _table(name: str, asked: Sequence[tuple[LocalService, Asked]], args: argparse.Namespace) -> None:
     """Ask everything in every way, and print a line for each as soon as it is there."""
     head = ""
     for way, changed in list(WAYS.items())[: 1 if args.whole else None]:
+        if way == "without vector" and not args.vectors:
+            continue
         rows = []
         with changed():
             for service, one in asked:
@@ -193,10 +207,10 @@ def _table(name: str, asked: Sequence[tuple[LocalService, Asked]], args: argpars
                 rows.append({**row, "tokens": len(answer.text.encode("utf-8", "replace")) / 4})
         shown = [column for column in COLUMNS if any(column in row for row in rows)]
         if not head:
-            head = f"\n{name}, {len(rows)} questions".ljust(27) + "".join(f"{column:>10}" for column in shown)
+            head = f"\n{name}, {len(rows)} questions".ljust(35) + "".join(f"{column:>10}" for column in shown)
             print(head)
         cells = [_mean([row[column] for row in rows if column in row]) for column in shown]
-        print(f"{way:26}" + "".join(f"{cell:10.{1 if cell >= 10 else 4}f}" for cell in cells), flush=True)
+        print(f"{way:34}" + "".join(f"{cell:10.{1 if cell >= 10 else 4}f}" for cell in cells), flush=True)
 
 
 def _mean(numbers: Sequence[float]) -> float:
@@ -208,7 +222,7 @@ def _own(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as root:
         vault = Path(root) / "vault"
         shutil.copytree(MEMORY / "vault", vault)
-        with opened(vault) as service:
+        with opened(vault, vectors=args.vectors) as service:
             questions = memory(kept=args.kept)
             _table(f"memory{', kept' if args.kept else ''}", [(service, one) for one in questions], args)
 
@@ -221,7 +235,8 @@ def _outside(library: Any, folder: Path, args: argparse.Namespace) -> None:
         return
     with tempfile.TemporaryDirectory() as root, ExitStack() as stack:
         vaults = {
-            group: stack.enter_context(opened(Path(path))) for group, path in library.layout(data["docs"], root).items()
+            group: stack.enter_context(opened(Path(path), vectors=args.vectors))
+            for group, path in library.layout(data["docs"], root).items()
         }
         asked = [
             (vaults[query["group"]], _asked(query, judged.get(query["qid"], {}), data["forbidden"]))
@@ -248,6 +263,7 @@ def main() -> None:
     parser.add_argument("--turns", action="store_true")
     parser.add_argument("--tokens", type=int, default=0)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--vectors", action="store_true")
     args = parser.parse_args()
     if args.memory or args.kept:
         _own(args)

@@ -1,7 +1,8 @@
 """How the streams of a search become one ranking, and the constants of that: all of them stand here.
 
 A stream gives scores to pages. Each is divided by its best score and weighed; a page's match is the sum. Adding scores
-up ranked better than adding up reciprocal ranks (constants of 3 and 10) on all outside sets of tests/bench/retrieval.py.
+up ranked better than adding up reciprocal ranks (constants of 3 and 10) on all outside sets that
+tests/bench/retrieval.py was run on.
 """
 
 from __future__ import annotations
