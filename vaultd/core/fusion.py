@@ -23,6 +23,7 @@ __all__ = [
     "fuse",
 ]
 
+# Names mined by rule (identifiers, paths, capitalised words) were tried as a stream: 4 of 1,457 questions gained by it.
 STREAMS: Mapping[str, float] = {
     "text": 1.0,  # BM25 of the whole page
     "passage": 0.6,  # of its best passage
