@@ -178,8 +178,8 @@ def _gain(worth: Sequence[int]) -> float:
 def _without(stream: str) -> AbstractContextManager[object]:
     """The ranking without a stream."""
 
-    def answer(stores: Any, index: Any, text: str, wanted: answers.Wanted, nearby: Any) -> answers.Answer:
-        return answers.answer(stores, index, text, replace(wanted, without=(stream,)), nearby)
+    def answer(source: Any, text: str, wanted: answers.Wanted, nearby: Any) -> answers.Answer:
+        return answers.answer(source, text, replace(wanted, without=(stream,)), nearby)
 
     return patch.object(local, "answer", answer)
 

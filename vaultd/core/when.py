@@ -1,9 +1,10 @@
 """Times in words: what days a query names, what days a page is of, and whether a page's time is over.
 
     yesterday, last week, this month, 3 days ago, past two weeks, last Tuesday, in March, in March 2026, in 2025,
-    since May, 2026-11-29, 2026-11
+    since May, on 29 November, November 29th, 2026, 2026-11-29, 2026-11
 
-A week begins on Monday. A month without more is the last one that has begun, a weekday the last one before today.
+A week begins on Monday. A month, or a day of one, without more is the last one that has begun, a weekday the last one
+before today.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 _MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + "|sept"
 _WEEKDAY = "|".join(_WEEKDAYS)
 _COUNT = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
+_NTH = r"(?:st|nd|rd|th)?\b"
 _WORDS = re.compile(
     rf"""\b(?a:
       (?P<day>today|yesterday|this\ morning|tonight)
@@ -46,6 +48,8 @@ _WORDS = re.compile(
     | (?P<ago>{_COUNT})\ (?:of\ )?(?P<back>day|week|month|year)s?\ ago
     | (?:on\ |last\ )(?P<weekday>{_WEEKDAY})
     | (?P<from>since\ )?(?P<iso>\d{{4}}-\d\d(?:-\d\d|(?!-\d)))(?:T[\d:.]*\dZ?)?
+    | (?P<at>on\ |since\ |from\ |of\ )?(?:the\ )?(?:(?P<nth>\d{{1,2}}){_NTH}\ (?:of\ )?(?P<of_month>{_MONTH})\b\.?
+      |(?P<month_of>{_MONTH})\b\.?\ (?P<of_nth>\d{{1,2}}){_NTH})(?:,?\ (?P<then>(?:19|20)\d\d))?
     | (?P<how>since|in|during|last|this|from|of)\ (?:(?P<month>{_MONTH})\b\.?(?:,?\ (?P<in>(?:19|20)\d\d))?
       | (?P<year>(?:19|20)\d\d)(?!-|\.\d))
     )\b""",
@@ -97,7 +101,7 @@ def span(text: str, now: datetime) -> Span | None:
         except (ValueError, OverflowError):  # no such day, or before the first one
             continue
         if days is not None and days[0] <= days[1]:
-            said = any(found[name] for name in ("iso", "month", "year"))
+            said = any(found[name] for name in ("iso", "month", "year", "nth", "of_nth"))
             other = f"{text[: found.start()]} {text[found.end() :]}"
             alone = set(query.tokens(other)) <= query.STOP_FORMS | _DOINGS
             return Span(*days, (found[0] if alone else text) if said else "" if alone else other, alone)
@@ -144,15 +148,28 @@ def _days(found: re.Match[str], today: date) -> tuple[date, date] | None:
         first = date.fromisoformat(told["iso"] if len(told["iso"]) > 7 else f"{told['iso']}-01")
         last = first if len(told["iso"]) > 7 else _month_end(first)
         return first, today if "from" in told else last
+    if "nth" in told or "of_nth" in told:
+        return _day(told, today)
     if "year" in told:
         first = date(int(told["year"]), 1, 1)
         return first, today if told["how"] == "since" else _year_end(first)
     if (told["how"], found["month"]) == ("this", "may") and "in" not in told:
         return None  # "this may fail"
-    month = next(number for number, name in enumerate(_MONTHS, 1) if name[:3] == told["month"][:3])
+    month = _month(told["month"])
     year = int(told["in"]) if "in" in told else today.year - (month > today.month)
     first = date(year, month, 1)
     return first, today if told["how"] == "since" else _month_end(first)
+
+
+def _day(told: Mapping[str, str], today: date) -> tuple[date, date] | None:
+    """The day of a month, or all days since it; None where a number beside a word like "may" need not be one."""
+    if "at" not in told and "then" not in told:
+        return None
+    month = _month(told.get("of_month") or told["month_of"])
+    nth = int(told.get("nth") or told["of_nth"])
+    year = int(told["then"]) if "then" in told else today.year - ((month, nth) > (today.month, today.day))
+    day = date(year, month, nth)
+    return day, today if told.get("at") == "since " else day
 
 
 def _unit(unit: str, today: date, *, back: bool) -> tuple[date, date]:
@@ -170,6 +187,11 @@ def _unit(unit: str, today: date, *, back: bool) -> tuple[date, date]:
         "month": (last.replace(day=1), last),
         "year": (last.replace(month=1, day=1), last),
     }[unit]
+
+
+def _month(name: str) -> int:
+    """Its number, by its name or the first three letters of it."""
+    return next(number for number, full in enumerate(_MONTHS, 1) if full[:3] == name[:3])
 
 
 def _number(text: str) -> int:
