@@ -202,6 +202,7 @@ ONLY_FROM = {
     "retired": {"store/swap.py", "store/rescue.py"},
     "rescue": {"store/vault.py"},
     "builds": {"store/index.py"},
+    "vectors": {"engine/embedding.py"},
     "sums": {"store/index.py"},
     "gitsetup": {"store/git.py"},
     "gitindex": {"store/gitcommit.py", "store/gitlocks.py", "store/gittree.py"},

@@ -298,7 +298,7 @@ class LocalService:
         """The page that answers a query best."""
         told = self.query(scope, query, Search(limit=1))
         hits = [*told["hits"], *told["global_hits"], *told["other_hits"]]
-        for hit in sorted(hits, key=lambda hit: (hit["superseded"], -hit["score"])):
+        for hit in sorted(hits, key=lambda hit: (hit.get("superseded", False), -hit["score"])):
             page = stores.vault.read(hit["path"])
             if page is not None:
                 return page
