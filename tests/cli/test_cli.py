@@ -88,6 +88,7 @@ def test_usage_and_not_found(scratch: Scratch) -> None:
     assert scratch.run().returncode == 2
     assert scratch.run("nonsense").returncode == 2
     assert scratch.run("search", "--limit", "0", "x").returncode == 2
+    assert scratch.run("search", "--limit", "1000", "x").returncode == 0, "a person may want them all"
     assert scratch.run("search", "--where", "x", "y").returncode == 2
     missing = scratch.run("read", "no such page")
     assert missing.returncode == 4 and "vaultd search" in missing.stderr

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.scratch import ROOT
+from tests.store.index_writer import after
 from tests.store.vector_writer import KIND as WRITTEN
-from tests.store.vector_writer import after, batch
+from tests.store.vector_writer import batch
 from vaultd.core.embedding import Vector, unit
 from vaultd.errors import RefusedError, UsageError
 from vaultd.store import vectors as module

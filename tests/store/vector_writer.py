@@ -8,33 +8,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tests.store.index_writer import page
 from vaultd.core.embedding import unit
 from vaultd.store.vectors import Kind, PageVectors, Vectors
 
-PAGES = 7
-"""How many pages the batches go round over."""
-
 KIND = Kind("words", "count", 300)
-
-
-def page(batch: int) -> str:
-    """The page that a batch writes."""
-    return f"notes/page{batch % PAGES}.md"
 
 
 def batch(number: int) -> list[PageVectors]:
     """One batch: a page with two vectors, and the page three further on dropped."""
     vectors = [unit([float(number == place) + 0.01 for place in range(300)]), unit([1.0] * 300)]
     return [PageVectors(page(number + 3), "", ()), PageVectors(page(number), f"r{number}", vectors)]
-
-
-def after(count: int) -> dict[str, str]:
-    """Path to revision after the first `count` batches."""
-    pages: dict[str, str] = {}
-    for number in range(count):
-        pages.pop(page(number + 3), None)
-        pages[page(number)] = f"r{number}"
-    return pages
 
 
 def main() -> None:

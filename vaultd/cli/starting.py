@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ __all__ = ["start_at", "start_daemon", "stop_daemon"]
 
 _START_S = 60.0
 """One that cannot start ends at once; one that is alive is only slow: eight started together on two busy processors
-took up to 14.6 s. Who gives up before that leaves an attempt of its own behind.
+took up to 14.6 s.
 """
 _STOP_S = 20.0
 
@@ -48,9 +49,8 @@ def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
     while time.monotonic() < deadline:
         running = told_process(room)
         if running is not None:
-            # Where another one was quicker ours is about to see that and end: nobody shall find it later.
-            while running.pid != started.pid and alive(started) and time.monotonic() < deadline:
-                pause.wait(0.02)
+            if running.pid != started.pid:
+                _take_back(started, deadline)
             while not answers(room) and alive(running) and time.monotonic() < deadline:
                 pause.wait(0.02)
             return running, running.pid == started.pid
@@ -61,6 +61,17 @@ def start_at(root: Path, environ: Mapping[str, str]) -> tuple[Process, bool]:
     said = said[before:] if len(said) >= before else said  # else the log was begun anew
     tail = said.decode("utf-8", "replace").strip().splitlines()[-3:]
     raise VaultdError(f"The daemon did not start. The end of {log}:\n  " + "\n  ".join(tail))
+
+
+def _take_back(attempt: Process, deadline: float) -> None:
+    """End a daemon of ours that another one was quicker than. It would see that and end, but on a busy machine that
+    takes longer than anybody waits, and nobody shall find it later.
+    """
+    pause = threading.Event()
+    while alive(attempt) and time.monotonic() < deadline:
+        with suppress(ProcessLookupError):
+            os.kill(attempt.pid, signal.SIGTERM)
+        pause.wait(0.02)
 
 
 def _size(path: Path) -> int:

@@ -146,6 +146,13 @@ class Event:
         """Sort key: event time, then file time, then name."""
         return (self.at.timestamp(), self.mtime_ns, self.key)
 
+    @property
+    def words(self) -> str:
+        """All that was said in it, for searching: its text, its tool's name, command, error, output and files."""
+        tool = self.tool
+        told = [tool.name, tool.command, tool.error, tool.output, *(file.path for file in tool.files)] if tool else []
+        return "\n".join(part for part in (self.text, *told) if part)
+
 
 def parse_delivery(key: Key, data: bytes, mtime_ns: int = 0) -> Delivery | None:
     """Split an event file; None when its first line is not ours or its header never ends.

@@ -13,7 +13,7 @@ __all__ = ["BLOCK_ID", "MOST_WORDS", "lines_of", "passages", "spans"]
 
 MOST_WORDS = 120
 """Words of a passage, unless a single line has more. Of 120, 200 and 400 none ranked pages better than another on five
-outside sets (tests/bench/outside.py); these are the shortest to read."""
+outside sets (tests/bench/retrieval.py); these are the shortest to read."""
 
 BLOCK_ID = re.compile(r"(?:^|\s)\^(?P<id>[A-Za-z0-9-]+)\s*\Z")
 """A block id, as Obsidian has it, at the end of a line."""

@@ -32,9 +32,8 @@ def sought(text: str, now: datetime) -> list[tuple[str, ...]]:
     words = span.rest if span is not None else text
     asked = frozenset(query.terms(words))
     found: dict[tuple[str, ...], None] = {}
-    if not (span is not None and frozenset(query.tokens(words)) <= query.STOP_WORDS):
-        for _, _, word in query.places(words):
-            found.update(dict.fromkeys(_plain(word, asked) if word.isascii() else _spelled(word)))
+    for _, _, word in query.places(words):
+        found.update(dict.fromkeys(_plain(word, asked) if word.isascii() else _spelled(word)))
     longest = sorted(found, key=lambda spellings: -len(spellings[0]))
     telling = [spellings for spellings in longest if len(spellings[0]) > 1] or longest
     return [*([tuple(islice(span.names(), _DAYS))] if span is not None else []), *telling[:_MOST]]

@@ -22,9 +22,6 @@ from vaultd.store.index import Found, Index
 
 __all__ = ["Answer", "AsOf", "Hit", "Passage", "Source", "Wanted", "answer", "groups_of", "present"]
 
-_MOST = 100
-"""Hits of a list, at most."""
-
 _TOKEN = 4
 """UTF-8 bytes of a token, as FORMATS reckons everywhere."""
 
@@ -157,9 +154,9 @@ def present(stores: Stores, index: Index) -> Source:
 
 
 def answer(source: Source, text: str, wanted: Wanted, nearby: Nearby = nothing) -> Answer:
-    """Answer a query from what the index holds now. UsageError for a limit out of bounds."""
-    if not 1 <= wanted.limit <= _MOST:
-        raise UsageError(f"limit must be from 1 to {_MOST}, not {wanted.limit}.")
+    """Answer a query from what the index holds now. UsageError for a limit below 1."""
+    if wanted.limit < 1:
+        raise UsageError(f"limit must be at least 1, not {wanted.limit}.")
     own, index = wanted.projects, source.index
     question = Question(
         text,

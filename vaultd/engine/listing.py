@@ -184,7 +184,7 @@ def recorded(
         for event in (reversed(events) if newest_first else events)
         if (not kinds or event.kind.value in kinds)
         and (row := _row(event, most)) is not None
-        and (not wanted or wanted in fold(" ".join(_texts(event))).casefold())
+        and (not wanted or wanted in fold(event.words).casefold())
     ]
     page = next((p for project in stores.projects.known() if (p := _page(stores, project, name))), "")
     return {
@@ -241,13 +241,6 @@ def _row(event: Event, most: int) -> Reply | None:
         if event.tool.ok is not None:
             row["ok"] = event.tool.ok
     return row
-
-
-def _texts(event: Event) -> list[str]:
-    """All words of an event that may be searched."""
-    tool = event.tool
-    told = [tool.name, tool.command, tool.error, tool.output, *(file.path for file in tool.files)] if tool else []
-    return [event.text, *told]
 
 
 def _text(value: object) -> str:

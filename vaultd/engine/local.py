@@ -68,6 +68,7 @@ class LocalService:
 
     def query(self, scope: Scope, text: str, search: Search = DEFAULT) -> Reply:
         """Search."""
+        listing.bounds(search.limit, 100)
         with self._stores() as stores:
             projects = self._asked(stores, scope, search)
             wanted = Wanted(

@@ -25,7 +25,7 @@ def search_records(stores: Stores, projects: Sequence[str] | None, text: str) ->
 
     `projects` are ids, "" for sessions outside all of them; None for all sessions.
     """
-    wanted = set(query.terms(text)) - query.STOP_WORDS
+    wanted = set(query.terms(text)) - query.STOP_FORMS
     if not wanted:
         return []
     until = time.monotonic() + _SECONDS
@@ -36,7 +36,7 @@ def search_records(stores: Stores, projects: Sequence[str] | None, text: str) ->
             break
         for observation in stores.inbox.observations(name):
             event = observation.event
-            said = _said(event)
+            said = event.words
             lowered = query.fold(said).casefold()
             if any(needle in lowered for needle in needles):
                 count = len(wanted.intersection(query.tokens(said)))
@@ -50,7 +50,7 @@ def search_records(stores: Stores, projects: Sequence[str] | None, text: str) ->
             "agent": event.agent,
             "at": event.at.isoformat(timespec="seconds"),
             "kind": event.kind.value,
-            "text": locate(_said(event), text).snippet,
+            "text": locate(event.words, text).snippet,
         }
         for count, _, event in found[:_SHOWN]
         if count >= least
@@ -83,10 +83,3 @@ def _belongs(stores: Stores, name: SessionName, projects: Sequence[str] | None) 
     observations = stores.inbox.observations(name)
     found = stores.projects.find(observations[-1].event.cwd) if observations and observations[-1].event.cwd else None
     return (found.id if isinstance(found, Project) else "") in projects
-
-
-def _said(event: Event) -> str:
-    """The words of an event."""
-    tool = event.tool
-    told = [tool.name, tool.command, tool.error, tool.output, *(file.path for file in tool.files)] if tool else []
-    return "\n".join(part for part in (event.text, *told) if part)

@@ -27,10 +27,8 @@ ORDER = sys.byteorder
 Gathered = list[Any]
 """What is gathered of a term: page, weight, value; page, weight, value; and so on."""
 
-_POSTING, _TERM = (
-    30,
-    300,
-)  # bytes of memory, about: three references and their share of a list; a list, its key and text
+# Bytes of memory, about: three references and their share of a list; a list, its key and text.
+_POSTING, _TERM = 30, 300
 _BATCH = 500  # terms that are written to a file, and read from it, together
 _SIZE = 8  # bytes that tell how long a batch is
 _ONE = struct.Struct("=3sHBB")  # most terms stand in one page only
