@@ -293,6 +293,7 @@ PIECES = st.sampled_from([*SIGNS.split(), *ODD, *ODDER])
 @example("[^1]:")
 @example("[r]: \ud800\n\n[r]")
 @example("- %%\n%%")
+@example("```\n ")
 def test_no_page_is_an_error(body: str) -> None:
     page = parse(body)
     lines = body.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd").split("\n")

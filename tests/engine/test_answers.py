@@ -242,9 +242,18 @@ def test_why_is_told_only_when_asked(world: World) -> None:
     world.put("projects/shop/a.md", "a heron")
     assert "why" not in world.ask("heron")["hits"][0]
     (hit,) = world.ask("heron kestrel", explain=True)["hits"]
-    parts = {name: part for name, part in hit["why"].items() if name not in ("authority", "matched")}
+    parts = {name: part for name, part in hit["why"].items() if isinstance(part, dict)}
     assert hit["why"]["matched"] == ["heron"] and set(parts) == {"text", "passage"}
-    assert hit["score"] == pytest.approx(sum(parts.values()) * hit["why"]["authority"], abs=1e-3)
+    assert all(part["rank"] == 1 and part["score"] > 0 for part in parts.values())
+    assert hit["score"] == pytest.approx(
+        sum(part["adds"] for part in parts.values()) * hit["why"]["authority"], abs=1e-3
+    )
+
+
+def test_the_entities_that_a_query_names(world: World) -> None:
+    world.put("projects/shop/a.md", "a heron", tags="[bird/heron, soup]", entities="[HeronClient, other]")
+    (hit,) = world.ask("the heron client of birds", explain=True)["hits"]
+    assert hit["why"]["entities"] == ["bird/heron", "HeronClient"]
 
 
 def test_the_size_of_a_hit_is_in_bytes() -> None:
@@ -273,7 +282,7 @@ def test_without_an_answer_of_the_endpoint_words_must_do_and_the_note_says_so(sc
         assert embedder is not None
         bring_up(stores, embedder, open_vectors(stores.config, embedder), revisions(live.index))
         told = made.ask("heron", outside, explain=True)
-        assert "note" not in told and told["hits"][0]["why"]["vector"] == pytest.approx(0.35)
+        assert "note" not in told and told["hits"][0]["why"]["vector"]["adds"] == pytest.approx(0.35)
         server.answers = [(500, {})] * 9
         told = made.ask("a heron again", outside, explain=True)
         assert told["note"].startswith("Only words were searched: ") and "vector" not in told["hits"][0]["why"]

@@ -317,10 +317,10 @@ def test_a_link_leads_to_no_page_that_is_gone_or_over(world: World) -> None:
 def test_a_stream_that_is_left_out_says_nothing(world: World, stream: str) -> None:
     filled(world, doc("a.md", "heron kestrel", links=["b"], **YESTERDAY), doc("b.md", "heron kestrel", **YESTERDAY))
     near = {"a.md": 0.9, "b.md": 0.8}
-    assert all(set(hit.why) == {*STREAMS, "authority"} for hit in hits(world, "heron kestrel yesterday", near))
+    assert all(set(hit.why) == {*STREAMS} for hit in hits(world, "heron kestrel yesterday", near))
     told = hits(world, "heron kestrel yesterday", near, without=[stream])
     assert {hit.path for hit in told} == {"a.md", "b.md"}
-    assert all(set(hit.why) == {*STREAMS, "authority"} - {stream} for hit in told)
+    assert all(set(hit.why) == {*STREAMS} - {stream} for hit in told)
     assert hits(world, "heron kestrel yesterday", near, without=list(STREAMS)) == []
 
 
@@ -352,9 +352,13 @@ def test_explained_parts_add_up_to_the_score(world: World) -> None:
     found = hits(world, "heron kestrel yesterday", {"a.md": 0.3, "c.md": 0.9}, superseded=True)
     assert len(found) == 3
     for hit in found:
-        parts = {name: part for name, part in hit.why.items() if name != "authority"}
-        assert hit.score == pytest.approx(sum(parts.values()) * hit.why["authority"])
-        assert all(0 <= part <= STREAMS[name] for name, part in parts.items())
+        assert hit.score == pytest.approx(sum(part.adds for part in hit.why.values()) * hit.authority)
+        assert all(0 <= part.adds <= STREAMS[name] for name, part in hit.why.items())
+    for name in STREAMS:
+        parts = sorted((hit.why[name] for hit in found if name in hit.why), key=lambda part: part.rank)
+        assert [part.rank for part in parts] == sorted(part.rank for part in parts)
+        assert [part.score for part in parts] == sorted((part.score for part in parts), reverse=True)
+        assert all(part.adds == STREAMS[name] for part in parts if part.rank == 1)
 
 
 # Sessions

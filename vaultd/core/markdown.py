@@ -53,22 +53,20 @@ def locate(body: str, text: str) -> Place:
 
 def locate_in(lines: Sequence[str], text: str, spans: Sequence[range]) -> list[Place]:
     """For each span of a page's lines the line in it that answers a query best, as `locate` does it for all of them."""
-    wanted, probe = _asked(text)
-    best = [_best_line(lines, span, wanted, probe) for span in spans]
+    wanted = _asked(text)
+    best = [_best_line(lines, span, wanted) for span in spans]
     last = max((line for line in best if line is not None), default=-1)
     above = "\n".join(lines[: last + 2])  # one more: it may underline a heading
     seen = outline(above) if _MAY_MATTER.search(above) else Outline((), ())
-    return [_place(lines, line, span, wanted, seen, probe) for span, line in zip(spans, best, strict=True)]
+    return [_place(lines, line, span, wanted, seen) for span, line in zip(spans, best, strict=True)]
 
 
-def _place(
-    lines: Sequence[str], best: int | None, span: range, wanted: frozenset[str], seen: Outline, probe: re.Pattern[str]
-) -> Place:
+def _place(lines: Sequence[str], best: int | None, span: range, wanted: _Wanted, seen: Outline) -> Place:
     """The place of a span's best line, or of its first line of text where there is none."""
     if best is None:
         told = (number for number in span if not lines[number].startswith("#") and any(map(str.isalnum, lines[number])))
         best = next(told, None)
-        return Place("", _window(plain(lines[best]), wanted, probe) if best is not None else "")
+        return Place("", _window(plain(lines[best]), wanted) if best is not None else "")
     block = BLOCK_ID.search(lines[best])
     if best in seen.verbatim:
         block, told_line = None, markup.fold(lines[best])
@@ -76,7 +74,7 @@ def _place(
         told_line = plain(lines[best])
     headings = [heading for line, _, heading in seen.headings if line <= best and heading]
     anchor = f"#^{block['id']}" if block else f"#{headings[-1]}" if headings else ""
-    return Place(anchor, _window(told_line, wanted, probe))
+    return Place(anchor, _window(told_line, wanted))
 
 
 def plain(line: str) -> str:
@@ -105,36 +103,50 @@ def _first_h1(body: str) -> str:
     return next((text for _, level, text in outline(body).headings if level == 1), "")
 
 
-@lru_cache(maxsize=64)
-def _asked(text: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    """The terms of a query and what to look for first; the same query is asked of every hit."""
-    wanted = frozenset(query.terms(text))
-    return wanted, _probe(wanted)
+class _Wanted:
+    """The terms of a query, looked for in texts."""
+
+    def __init__(self, text: str) -> None:
+        self._terms = frozenset(query.terms(text))
+        needles = {term[: min(4, len(term) - 1) or 1] if term.isascii() else term[0] for term in self._terms}
+        self._may_be_in = re.compile("|".join(map(re.escape, sorted(needles))) or r"(?!)").search
+        self._words: dict[str, frozenset[str]] = {}
+
+    def lines(self, lines: Sequence[str]) -> dict[int, frozenset[str]]:
+        """The terms in each of some lines that have any. They are cut only where something of a term is in them."""
+        squeezed = _squeezed("\n".join(lines)).split("\n")
+        told = ((number, line) for number, line in enumerate(squeezed) if self._may_be_in(line))
+        found = ((number, self._terms.intersection(query.tokens(lines[number]))) for number, _ in told)
+        return {number: terms for number, terms in found if terms}
+
+    def word(self, word: str) -> frozenset[str]:
+        """The terms in a word; hits have many words in common."""
+        found = self._words.get(word)
+        if found is None:
+            may = self._may_be_in(_squeezed(word))
+            found = self._words[word] = self._terms.intersection(query.tokens(word)) if may else frozenset()
+        return found
 
 
-def _probe(wanted: frozenset[str]) -> re.Pattern[str]:
-    """What is in every `_squeezed` text that has one of these terms; cheap, and few other texts have it."""
-    needles = {term[: min(4, len(term) - 1) or 1] if term.isascii() else term[0] for term in wanted}
-    return re.compile("|".join(map(re.escape, sorted(needles))) or r"(?!)")
+@lru_cache(maxsize=1)
+def _asked(text: str) -> _Wanted:
+    """What a query wants; the same query is asked of every hit."""
+    return _Wanted(text)
 
 
 def _squeezed(text: str) -> str:
-    """A text as `_probe` looks at it."""
+    """A text as a part of a term is looked for in it: so that it is in every text with that term."""
     return query.fold(text).casefold().translate(_UNMARKED)
 
 
-def _best_line(lines: Sequence[str], span: range, wanted: frozenset[str], probe: re.Pattern[str]) -> int | None:
+def _best_line(lines: Sequence[str], span: range, wanted: _Wanted) -> int | None:
     """Number of the line in a span with the most telling words of the query; None when there is no such word."""
-    matches: dict[int, frozenset[str]] = {}
-    part = lines[span.start : span.stop]
-    for number, squeezed in enumerate(_squeezed("\n".join(part)).split("\n"), span.start):
-        if probe.search(squeezed) and (common := wanted.intersection(query.tokens(lines[number]))):
-            matches[number] = common
+    matches = wanted.lines(lines[span.start : span.stop])
     if not matches:
         return None
     counts = Counter(term for common in matches.values() for term in common)
     weigh = {term: math.log(1 + len(span) / count) for term, count in counts.items()}
-    return max(matches, key=lambda number: (sum(sorted(weigh[term] for term in matches[number])), -number))
+    return span.start + max(matches, key=lambda number: (sum(sorted(weigh[term] for term in matches[number])), -number))
 
 
 def _without_id(line: str) -> str:
@@ -143,15 +155,11 @@ def _without_id(line: str) -> str:
     return line[: block.start()] if block else line
 
 
-def _window(text: str, wanted: frozenset[str], probe: re.Pattern[str]) -> str:
+def _window(text: str, wanted: _Wanted) -> str:
     """At most `SNIPPET` characters of a line, where most words of the query stand together; cuts are shown."""
     if len(text) <= SNIPPET:
         return text
-    spots = [
-        (start, end, terms)
-        for start, end, word in query.places(text)
-        if probe.search(_squeezed(word)) and (terms := wanted.intersection(query.tokens(word)))
-    ]
+    spots = [(start, end, terms) for start, end, word in query.places(text) if (terms := wanted.word(word))]
     begin = 0
     most = 0
     room = SNIPPET - 2

@@ -45,7 +45,9 @@ def plain_outline(body: str) -> Outline | None:
     headings: list[Heading] = []
     verbatim: set[int] = set()
     fence = ""
-    for number, line in enumerate(body.removesuffix("\n").split("\n")):
+    # A last line of white space alone is none to the parser, unless it ends like one.
+    text = body.removesuffix("\n") if body.endswith("\n") else body.rstrip(" \t").removesuffix("\n")
+    for number, line in enumerate(text.split("\n")):
         if fence:
             verbatim.add(number)
             bare = line.strip(" \t")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 
-from vaultd.core import frontmatter, when
+from vaultd.core import frontmatter, query, when
 from vaultd.core.address import GLOBAL
 from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
@@ -88,7 +89,8 @@ class Hit:
     """One page that answers a query, in the shape of `search --json`.
 
     `anchor` and `snippet` are those of its best passage; `passages` has that one first, then others of the page that
-    are among the best of all hits. `why`: what each stream adds to its match, its authority, and the terms it has.
+    are among the best of all hits. `why`: of each stream what it adds to the page's match, its rank and the stream's
+    own score; the page's authority; the query's terms that it has; and its tags and entities that the query names.
     """
 
     path: str
@@ -135,12 +137,18 @@ class Answer:
         """For JSON, in the fixed order of keys; what is not always there comes after them, and only when it says
         something.
         """
-        told = asdict(self)
+        told = _named(self)
         for name in ("hits", "global_hits", "other_hits"):
-            told[name] = [
-                {key: value for key, value in hit.items() if value or key not in _AT_TIMES} for hit in told[name]
-            ]
-        return {key: value for key, value in told.items() if value or key not in _AT_TIMES}
+            told[name] = [{**_named(hit), "passages": [_named(part) for part in hit.passages]} for hit in told[name]]
+        return {**told, "as_of": _named(self.as_of)} if self.as_of is not None else told
+
+
+def _named(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, in their order, without those that say nothing. Not `asdict`: an answer is
+    made often, and that copies all of it.
+    """
+    told = ((field.name, getattr(thing, field.name)) for field in fields(thing))
+    return {name: value for name, value in told if value or name not in _AT_TIMES}
 
 
 def present(stores: Stores, index: Index) -> Source:
@@ -198,7 +206,7 @@ def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -
     data = source.read(found.path)
     if data is None:
         return None
-    lines = lines_of(frontmatter.parse(data).body)
+    lines = lines_of(frontmatter.body(data))
     parts = spans(lines)
     told = [(n, score) for place, (n, score) in enumerate(found.passages) if not place or score >= least]
     if not told or any(number > len(parts) for number, _ in told):
@@ -207,7 +215,6 @@ def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -
     passages = [
         Passage(place.anchor, place.snippet, round(score, 4)) for place, (_, score) in zip(places, told, strict=True)
     ]
-    why = {**{name: round(part, 4) for name, part in found.why.items()}, "matched": list(found.matched)}
     return Hit(
         path=found.path,
         anchor=passages[0].anchor,
@@ -220,8 +227,22 @@ def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -
         updated=found.updated,
         superseded=found.superseded,
         passages=passages,
-        why=why if explain else {},
+        why=_why(found) if explain else {},
     )
+
+
+def _why(found: Found) -> dict[str, object]:
+    """Why a page is a hit, as `Hit.why` has it."""
+    streams = {
+        name: {key: round(value, 4) for key, value in part._asdict().items()} for name, part in found.why.items()
+    }
+    named = ((entity, set(query.tokens(entity.replace("/", " ")))) for entity in found.entities)
+    return {
+        **streams,
+        "authority": round(found.authority, 4),
+        "matched": list(found.matched),
+        "entities": [entity for entity, terms in named if terms and terms.issubset(found.matched)],
+    }
 
 
 def _pinned_first(source: Source, hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:

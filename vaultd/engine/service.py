@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-__all__ = ["DEFAULT", "RECORDS", "Health", "Hook", "Page", "Reply", "Scope", "Search", "Service"]
+__all__ = ["DEFAULT", "RECORDS", "Health", "Hook", "Page", "Reply", "Scope", "Search", "Service", "because"]
 
 Reply: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -204,3 +204,14 @@ class Service(Protocol):
 
     def health(self) -> Health:
         """Whether events are taken in, the index follows and the vault is there."""
+
+
+def because(why: Mapping[str, Any]) -> str:
+    """Why a hit stands where it does, in a line for a person or a model."""
+    told = []
+    for name, part in why.items():
+        if isinstance(part, Mapping):
+            told.append(f"{name} {part['adds']} (rank {part['rank']}, score {part['score']})")
+        elif part:
+            told.append(f"{name} {' '.join(map(str, part)) if isinstance(part, list) else part}")
+    return f"because: {', '.join(told)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vaultd.core.fence import defuse, fenced
-from vaultd.engine.service import Reply
+from vaultd.engine.service import Reply, because
 
 __all__ = ["NOTE", "past", "place", "rows", "safe", "shown"]
 
@@ -47,6 +47,8 @@ def rows(pages: Iterable[Mapping[str, Any]]) -> list[str]:
             lines.append(f"    {' '.join(str(page['snippet']).split())}")
         for passage in page.get("more", ()):
             lines.append(f"    {passage['anchor']} {' '.join(str(passage['snippet']).split())}".rstrip())
+        if page.get("why"):
+            lines.append(f"    {because(page['why'])}")
     return lines
 
 

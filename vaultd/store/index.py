@@ -31,7 +31,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from whoosh.filedb.filestore import FileStorage
@@ -56,8 +55,6 @@ from vaultd.store.sums import note_sums, torn
 __all__ = ["Drop", "Found", "Index", "IndexDoc", "Known", "Put", "installed"]
 
 T = TypeVar("T")
-
-NOTHING: Mapping[str, float] = MappingProxyType({})
 
 _SEGMENTS, _KEEP = 8, 4  # more segments than this slow a search down; compacting leaves so many
 _MEMORY = 64 << 20  # bytes for postings while an index is written; more go to files
@@ -144,7 +141,7 @@ class Index:
                 self._known = self._read(lambda view: (view.build, view.number, _known(view)))
             return self._known[2] if self._known is not None else {}
 
-    def search(self, question: Question, near: Mapping[str, float] = NOTHING) -> list[list[Found]]:
+    def search(self, question: Question, near: Mapping[str, float] = indexed.NOTHING) -> list[list[Found]]:
         """The pages that answer a question, for each of its groups: best first, superseded ones after all others.
 
         `near`: how similar pages are to it, by path, where something else than words tells. A question without a word
@@ -162,7 +159,7 @@ class Index:
 
         def read(view: _View) -> Found | None:
             for number in view.searcher.document_numbers(path=indexed.key(path)):
-                return indexed.found(view.searcher.stored_fields(number)["page"], {}, (), ())
+                return indexed.found(view.searcher.stored_fields(number)["page"])
             return None
 
         with self._lock:
@@ -176,8 +173,7 @@ class Index:
         def read(view: _View) -> list[Found]:
             links = Links(segments(view.searcher), self._postings)
             for number in view.searcher.document_numbers(path=indexed.key(path)):
-                record = view.searcher.stored_fields(number)["page"]
-                return [indexed.found(links.record(place), {}, (), ()) for place in links.around(record, most)]
+                return [indexed.found(links.record(place)) for place in links.around(links.at(number), most)]
             return []
 
         with self._lock:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from vaultd.core import query, when
 from vaultd.core.passages import passages
@@ -17,13 +18,16 @@ from vaultd.core.ranking import authority
 
 __all__ = [
     "FIELDS",
+    "NOTHING",
     "Drop",
     "Found",
     "IndexDoc",
     "Known",
+    "Part",
     "Put",
     "Words",
     "fact",
+    "factor",
     "facts",
     "found",
     "key",
@@ -35,7 +39,10 @@ __all__ = [
     "words",
 ]
 
-FIELDS = 5
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+"""An empty mapping that nobody can change."""
+
+FIELDS = 6
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
 PROJECT, NAME, LINK, DAY = "\0project", "\0name", "\0link", "\0day"
@@ -110,13 +117,23 @@ class Known:
     pinned: bool = False
 
 
+class Part(NamedTuple):
+    """What a stream says for a page: what it adds to the page's match, the page's rank from 1 among those that were
+    looked at closely, and the stream's own score, which has no unit.
+    """
+
+    adds: float
+    rank: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better.
 
     `passages`: numbers of its best passages from 1 and their scores, which compare over the hits of one answer; best
-    first. `why`: the streams that speak for it, with what they add to its match, and its authority. `matched`: the
-    query's terms that it has.
+    first. `why`: the streams that speak for it. What they add makes its match, and that by its `authority` the score.
+    `matched`: the query's terms that it has. `entities`: its tags, and what its frontmatter names as entities.
     """
 
     path: str
@@ -129,8 +146,10 @@ class Found:
     summary: str
     superseded: bool
     passages: Sequence[tuple[int, float]] = ()
-    why: Mapping[str, float] = field(default_factory=dict)
+    why: Mapping[str, Part] = field(default_factory=dict)
+    authority: float = 1.0
     matched: Sequence[str] = ()
+    entities: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +243,7 @@ def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
         "updated": doc.updated,
         "summary": doc.summary,
         "tags": tuple(doc.tags),
+        "entities": tuple(doc.entities),
         "pinned": doc.pinned,
         "superseded": doc.superseded,
         "unparsable": doc.unparsable,
@@ -240,16 +260,9 @@ def known(page: Mapping[str, Any]) -> Known:
     return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"], page["pinned"])
 
 
-def found(
-    page: Mapping[str, Any],
-    why: Mapping[str, float],
-    passages: Sequence[tuple[int, float]],
-    matched: Sequence[str],
-    *,
-    of_sessions: bool = False,
-) -> Found:
-    """A hit from a page's record: how well it matches, weighed by its authority (`of_sessions` as there)."""
-    factor = authority(
+def factor(page: Mapping[str, Any], *, of_sessions: bool) -> float:
+    """The authority of a page, from its record (`of_sessions` as there)."""
+    return authority(
         page["kind"],
         page["tier"],
         path=page["path"],
@@ -258,13 +271,26 @@ def found(
         tags=page["tags"],
         of_sessions=of_sessions,
     )
+
+
+def found(
+    page: Mapping[str, Any],
+    score: float = 0.0,
+    factor: float = 1.0,
+    why: Mapping[str, Part] = NOTHING,
+    passages: Sequence[tuple[int, float]] = (),
+    matched: Sequence[str] = (),
+) -> Found:
+    """A hit from a page's record, and what is said for it."""
     told = {name: page[name] for name in ("path", "project", "kind", "tier", "title", "updated", "summary")}
     return Found(
-        score=sum(why.values()) * factor,
+        score=score,
         superseded=page["superseded"],
         passages=passages,
-        why={**why, "authority": factor},
+        why=why,
+        authority=factor,
         matched=matched,
+        entities=(*page["tags"], *page["entities"]),
         **told,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vaultd.core.linking import Resolver
@@ -35,15 +35,22 @@ class Links:
         self._parts = parts
         self._postings = postings
 
+    def at(self, number: int) -> Place:
+        """Where a page is, by its number in the whole index."""
+        part = max((part for part in self._parts if part.offset <= number), key=lambda part: part.offset)
+        return Place(part, number - part.offset)
+
     def record(self, place: Place) -> Mapping[str, Any]:
         """What the index keeps of a page."""
         record: Mapping[str, Any] = place.segment.reader.stored_fields(place.number)["page"]
         return record
 
-    def around(self, record: Mapping[str, Any], most: int) -> list[Place]:
+    def around(self, page: Place, most: int, wanted: Callable[[Place], bool] = lambda place: True) -> list[Place]:
         """The pages that a page links to, in the order of its links, then those that link to it; each once, it itself
-        not. None of them when there may be more than `most`: a list of everything says nothing about any of it.
+        not, nor those that are not `wanted`. None of them when there may be more than `most`: a list of everything says
+        nothing about any of it.
         """
+        record = self.record(page)
         path = record["path"]
         own = indexed.name_of(path)
         into = list(self._having(indexed.LINK, own))
@@ -52,19 +59,18 @@ class Links:
         found = {}
         for target in record["links"]:
             place = self._led_to(target, path, list(self._having(indexed.NAME, indexed.name_of(target))))
-            if place is not None:
+            if place is not None and place.id != page.id and wanted(place):
                 found[place.id] = place
         rivals = list(self._having(indexed.NAME, own)) if into else []
         for place in into:
+            if place.id == page.id or place.id in found or not wanted(place):
+                continue
             source = self.record(place)
-            led = [
-                self._led_to(target, source["path"], rivals)
-                for target in source["links"]
-                if indexed.name_of(target) == own
-            ]
-            if source["path"] != path and any(p is not None and self.record(p)["path"] == path for p in led):
+            same = (target for target in source["links"] if indexed.name_of(target) == own)
+            led = (self._led_to(target, source["path"], rivals) for target in same)
+            if any(p is not None and p.id == page.id for p in led):
                 found[place.id] = place
-        return [place for place in found.values() if self.record(place)["path"] != path]
+        return list(found.values())
 
     def _led_to(self, target: str, source: str, same: Sequence[Place]) -> Place | None:
         """Which of the pages with the name in a link it leads to from a page; None for none of them."""

@@ -8,6 +8,7 @@ missing; a bonus for pages that have more of them was measured and gained nothin
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from vaultd.core import fusion, query, when
 from vaultd.core.question import Question
 from vaultd.core.ranking import asks_of_sessions
 from vaultd.store import indexed, scoring
-from vaultd.store.indexed import Found
+from vaultd.store.indexed import Found, Part
 from vaultd.store.links import Links, Place
 from vaultd.store.passagescores import Scored, passage_scores
 from vaultd.store.postings import Postings, Segment, segments
@@ -63,7 +64,7 @@ class _Group:
 class _Hit:
     """A page with what the streams say for it, and the query's terms that it has."""
 
-    __slots__ = ("match", "matched", "page", "superseded", "why")
+    __slots__ = ("factor", "match", "matched", "page", "score", "superseded", "why")
 
     def __init__(self, page: _Page, why: Mapping[str, float], matched: Sequence[str]) -> None:
         self.page = page
@@ -71,6 +72,7 @@ class _Hit:
         self.matched = matched
         self.match = sum(why.values())
         self.superseded: bool = page.record["superseded"]
+        self.factor = self.score = 0.0  # its authority, and its match with that
 
     def answers(self, best: _Hit) -> bool:
         """Whether it is an answer beside the best one."""
@@ -135,9 +137,8 @@ class _Search:
         found: list[_Page] = []
         for path in heapq.nlargest(10 * _CANDIDATES, self._near, key=lambda path: (self._near[path], path)):
             for number in self._searcher.document_numbers(path=indexed.key(path)):
-                part = max((p for p in self._parts if p.offset <= number), key=lambda p: p.offset)
-                page = self._page(part, number - part.offset)
-                if (allowed is None or page.number in allowed[part.name]) and self._wanted(page):
+                page = self._page(*self._links.at(number))
+                if (allowed is None or page.number in allowed[page.segment.name]) and self._wanted(page):
                     found.append(page)
             if len(found) >= _CANDIDATES:
                 break
@@ -161,7 +162,7 @@ class _Search:
             streams["vector"] = _spread({page.id: self._near.get(page.record["path"]) for page in pages.values()})
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
-            streams["links"] = self._linked(pages, groups, matches)
+            streams["links"] = self._linked(pages, [group for group in groups if not group.pages], matches)
         hits = [
             _Hit(pages[number], why, scored[number][1] if number in scored else self._matched(pages[number]))
             for number, why in self._fused(streams).items()
@@ -169,13 +170,19 @@ class _Search:
         lists = [[hit for hit in hits if group.holds(hit.page.segment, hit.page.number)] for group in groups]
         kept = [self._cut(own, _best(hits if place else own)) for place, own in enumerate(lists)]
         top = max(text.values(), default=0.0) or 1.0, max(streams["passage"].values(), default=0.0) or 1.0
+        places = {name: sorted(-score for score in scores.values()) for name, scores in streams.items()}
 
         def found(hit: _Hit) -> Found:
-            passages = scored[hit.page.id][0] if hit.page.id in scored else {}
-            comparable = _comparable(passages, top[1], text.get(hit.page.id, 0.0) / top[0])
-            return indexed.found(hit.page.record, hit.why, comparable, hit.matched, of_sessions=self._of_sessions)
+            number = hit.page.id
+            passages = scored[number][0] if number in scored else {}
+            why = {
+                name: Part(adds, bisect_left(places[name], -streams[name][number]) + 1, streams[name][number])
+                for name, adds in hit.why.items()
+            }
+            comparable = _comparable(passages, top[1], text.get(number, 0.0) / top[0])
+            return indexed.found(hit.page.record, hit.score, hit.factor, why, comparable, hit.matched)
 
-        return [self._first(map(found, own)) for own in kept]
+        return [list(map(found, self._first(own))) for own in kept]
 
     def _cut(self, hits: Sequence[_Hit], best: _Hit | None) -> list[_Hit]:
         """A group's hits without those that are no answer beside the best one."""
@@ -188,9 +195,14 @@ class _Search:
             return current
         return kept
 
-    def _first(self, hits: Iterable[Found]) -> list[Found]:
+    def _first(self, hits: Sequence[_Hit]) -> list[_Hit]:
         """As many hits as are wanted, in their order."""
-        return sorted(hits, key=lambda hit: (hit.superseded, -hit.score, hit.path))[: self._question.limit]
+        for hit in hits:
+            hit.factor = indexed.factor(hit.page.record, of_sessions=self._of_sessions)
+            hit.score = hit.match * hit.factor
+        return sorted(hits, key=lambda hit: (hit.superseded, -hit.score, hit.page.record["path"]))[
+            : self._question.limit
+        ]
 
     def _of_all(self, hit: _Hit) -> bool:
         """Whether a page is of the time where all pages of it are asked for."""
@@ -232,18 +244,26 @@ class _Search:
         return fusion.fuse({name: s for name, s in streams.items() if name not in self._question.without})
 
     def _linked(
-        self, pages: dict[int, _Page], groups: Sequence[_Group], matches: Mapping[int, float]
+        self, pages: dict[int, _Page], empty: Sequence[_Group], matches: Mapping[int, float]
     ) -> dict[int, float]:
-        """What pages are worth for their links with the best ones; pages that are new are added to `pages`."""
+        """What pages are worth for their links with the best ones.
+
+        A page that only a link speaks for is too weak beside any other: such are added to `pages` where they belong to
+        a group that is `empty`.
+        """
+
+        def wanted(place: Place) -> bool:
+            return place.id in pages or any(group.holds(*place) for group in empty)
+
         scores: dict[int, float] = {}
         for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
-            for place in self._links.around(pages[number].record, _FAN):
-                page = pages.get(place.id) or self._page(place.segment, place.number)
-                if len(page.record["links"]) > _FAN:
+            best = pages[number]
+            for place in self._links.around(Place(best.segment, best.number), _FAN, wanted):
+                page = pages.get(place.id) or self._page(*place)
+                if len(page.record["links"]) > _FAN or not self._wanted(page):
                     continue
-                if any(group.holds(place.segment, place.number) for group in groups) and self._wanted(page):
-                    pages[page.id] = page
-                    scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
+                pages[page.id] = page
+                scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
         return scores
 
     def _page(self, part: Segment, number: int) -> _Page:
@@ -252,7 +272,7 @@ class _Search:
     def _matched(self, page: _Page) -> list[str]:
         """The query's terms that a page has."""
         terms = dict.fromkeys(term for group in self._rarity for term in group)
-        return [term for term in terms if self._postings.of(page.segment, term).place(page.number)]
+        return [term for term in terms if self._postings.of(page.segment, term).place(page.number) is not None]
 
     def _all(self, part: Segment, facts: Iterable[Sequence[str]]) -> frozenset[int]:
         """The pages that have one of the facts of each list."""

@@ -25,6 +25,7 @@ __all__ = [
     "Scan",
     "Written",
     "flaw_of",
+    "is_plain",
 ]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -39,6 +40,19 @@ def flaw_of(rel: str) -> str | None:
     if any(len(part.encode()) > 255 for part in segments) or len(rel.encode()) > 3000:
         return f"{rel[:60]!r}... is too long for a file name. Shorten it."
     return None
+
+
+def is_plain(root: str, rel: str) -> bool:
+    """Whether a path below a folder is there, and no part of it a symlink."""
+    path = root
+    for part in rel.split("/"):
+        path = f"{path}/{part}"
+        try:
+            if stat.S_ISLNK(os.lstat(path).st_mode):
+                return False
+        except OSError:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

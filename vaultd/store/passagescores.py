@@ -36,11 +36,12 @@ def passage_scores(
 def _places(
     segment: Segment, number: int, postings: Postings, terms: Iterable[str]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Where the terms stand in a page, as `Words.places` tells it."""
+    """Where the terms that a page has stand in it, as `Words.places` tells it."""
     found = {}
     for term in terms:
-        numbers = indexed.unpacked(postings.of(segment, term).place(number))
-        if numbers:
+        packed = postings.of(segment, term).place(number)
+        if packed is not None:
+            numbers = indexed.unpacked(packed)
             found[term] = list(zip(numbers[::2], numbers[1::2], strict=True))
     return found
 
@@ -49,7 +50,7 @@ def _scores(
     places: Mapping[str, list[tuple[int, int]]], lengths: Sequence[int], usual: float, weights: Mapping[str, float]
 ) -> dict[int, float]:
     """The scores of one page's passages. The page's names count as words of each passage."""
-    titled = {term: pairs[0][1] for term, pairs in places.items() if pairs[0][0] == 0}
+    titled = {term: pairs[0][1] for term, pairs in places.items() if pairs and pairs[0][0] == 0}
     numbers = {number for pairs in places.values() for number, _ in pairs if number}
     if not numbers and len(lengths) > 1:
         numbers = {1}

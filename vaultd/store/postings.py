@@ -55,11 +55,13 @@ class Posting:
         """About how many bytes it takes."""
         return 300 + (self.docs.itemsize + 8) * len(self.docs) + len(self.places)
 
-    def place(self, doc: int) -> bytes:
-        """The places of the term in a page, packed; empty when it is in none."""
+    def place(self, doc: int) -> bytes | None:
+        """The places of the term in a page, packed; none of them where the page has it only in a tag or the like, None
+        where it does not have it.
+        """
         at = bisect_left(self.docs, doc)
         if at == len(self.docs) or self.docs[at] != doc:
-            return b""
+            return None
         return self.places[self.ends[at - 1] if at else 0 : self.ends[at]]
 
 

@@ -34,6 +34,7 @@ from vaultd.store.pages import (
     Scan,
     Written,
     flaw_of,
+    is_plain,
 )
 from vaultd.store.rescue import rescue
 from vaultd.store.swap import QUIET, Batch, Change, SwapResult
@@ -81,6 +82,7 @@ class Vault:
         self._sync = sync
         self._quiet = quiet
         self._seen: tuple[int, str] | None = None
+        self._real = ""
         self._batch: Batch | None = None
         self._changed: dict[Path, str] = {}
         self.presence()
@@ -134,12 +136,22 @@ class Vault:
         """
         if flaw := flaw_of(rel):
             raise RefusedError(flaw)
-        root = os.path.realpath(self.root)
-        real = os.path.realpath(os.path.join(root, rel))  # noqa: PTH118 - with realpath, on text
+        root = self._real_root()
+        real = os.path.join(root, rel)  # noqa: PTH118 - on text, as all that follows
+        if not is_plain(root, rel):
+            real = os.path.realpath(real)
         inside = real[len(root) :].split("/")[1:] if real.startswith(root.rstrip("/") + "/") else []
         if not inside or any(part.startswith(".") for part in inside):
             raise RefusedError(f"{rel!r} leads out of the vault through a symlink. Use the real path.")
         return Path(real)
+
+    def _real_root(self) -> str:
+        """The root's path without symlinks, looked up anew where it does not lead to the same folder any more."""
+        with contextlib.suppress(OSError):
+            if self._real and os.path.samestat(Path(self._real).stat(), self.root.stat()):
+                return self._real
+        self._real = os.path.realpath(self.root)
+        return self._real
 
     def read(self, rel: str) -> PageFile | None:
         """The page's bytes and their revision; None when there is no such file. OSError when it cannot be read."""

@@ -124,6 +124,8 @@ def _print(terminal: Terminal, answer: Answer, project: str) -> None:
 
 def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:
     """Print the hits of one scope."""
+    from vaultd.engine.service import because
+
     if hits and heading:
         terminal.say(heading)
     for hit in hits:
@@ -135,9 +137,4 @@ def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:
         if snippet and snippet != hit.title:
             terminal.say(f"    {snippet}")
         if hit.why:
-            terminal.say("    because: " + ", ".join(f"{name} {_told(part)}" for name, part in hit.why.items()))
-
-
-def _told(part: object) -> str:
-    """A part of why a hit is one."""
-    return " ".join(map(str, part)) if isinstance(part, list) else str(part)
+            terminal.say(f"    {because(hit.why)}")
