@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.store.indexes import NOW, World, doc
-from vaultd.core.fusion import STREAMS
+from vaultd.core import fusion
+from vaultd.core.fusion import FLOOR, OFTEN, STREAMS
 from vaultd.core.question import Question
 from vaultd.store.index import Drop, Found, Put
 from vaultd.store.rarity import distance
@@ -220,6 +222,27 @@ def test_the_floor(world: World) -> None:
     )
     assert paths(world, "heron kestrel osprey") == ["best.md", "two.md"]
     assert paths(world, "an osprey in a good deal of words")[0] == "weak.md"
+
+
+def test_a_page_that_says_its_one_word_often_is_about_it(world: World) -> None:
+    other = "and a good deal of other words " * 25
+    for often, there in ((OFTEN - 1, False), (OFTEN, True)):
+        said = doc("page.md", "osprey and more\n\n" * often + other)
+        filled(world, doc("best.md", "heron osprey", title="heron osprey"), said)
+        with patch.object(fusion, "FLOOR_OF_ONE", FLOOR):
+            assert "page.md" in paths(world, "heron osprey")
+        assert ("page.md" in paths(world, "heron osprey")) == there
+
+
+def test_the_second_best_passage_counts_a_little(world: World) -> None:
+    said, other = "heron kestrel", "many other words of another matter " * 20
+    filled(
+        world,
+        doc("a.md", f"# H\n{said}\n# A\n{other}\n# B\n{said}"),
+        doc("b.md", f"# H\n{said}\n# A\n{other}\n# B\nlorem ipsum"),
+    )
+    told = {hit.path: hit.why["passage"].score for hit in hits(world, "heron kestrel")}
+    assert told["a.md"] == pytest.approx((1 + fusion.SECOND) * told["b.md"])
 
 
 def test_no_words_no_hits(world: World) -> None:

@@ -18,8 +18,8 @@ from whoosh.matching import ListMatcher
 from whoosh.writing import SegmentWriter
 
 from vaultd.store import indexed
+from vaultd.store.entries import IndexDoc
 from vaultd.store.gathering import Gathered, Gathering, Listed, listed, packed
-from vaultd.store.indexed import IndexDoc
 
 __all__ = ["Codec", "Writer", "postings"]
 

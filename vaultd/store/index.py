@@ -43,9 +43,10 @@ from vaultd.errors import HeldError, RefusedError, VaultdError
 from vaultd.store import indexed
 from vaultd.store.builds import Build, Builds
 from vaultd.store.codec import Writer
+from vaultd.store.entries import Drop, Found, IndexDoc, Known, Put
 from vaultd.store.fs import remove_tree
 from vaultd.store.gathering import ORDER
-from vaultd.store.indexed import FIELDS, Drop, Found, IndexDoc, Known, Put
+from vaultd.store.indexed import FIELDS
 from vaultd.store.links import Links
 from vaultd.store.matching import best_pages
 from vaultd.store.postings import Postings, segments

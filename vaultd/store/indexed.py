@@ -1,30 +1,22 @@
-"""Pages as the index is told of them, keeps them and finds them; not a word about how it does.
-
-Of the body only the words are kept. Everything else comes back with a hit.
-"""
+"""What the index keeps of a page: its terms and where they stand, its facts, and the record that comes back of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from vaultd.core import query, when
 from vaultd.core.passages import passages
 from vaultd.core.ranking import authority
+from vaultd.store.entries import Found, IndexDoc, Known, Part
 
 __all__ = [
     "FIELDS",
     "NOTHING",
-    "Drop",
-    "Found",
-    "IndexDoc",
-    "Known",
-    "Part",
-    "Put",
     "Words",
     "fact",
     "factor",
@@ -51,105 +43,6 @@ and its days, months and years (`when.days_of`)."""
 
 _TITLE, _TAG = 3, 2  # how often a word of the title (or an alias) and of a tag counts
 _VALUE = 256  # characters of a value that are compared
-
-
-@dataclass(frozen=True, slots=True)
-class IndexDoc:
-    """A page as the index is told of it.
-
-    `project` is a project's id, "" for a page outside all of them. `updated` is the page's own word. `meta` holds the
-    scalar values of its frontmatter, for filters. `links` are the targets of its links as they are written. Inode,
-    `mtime_ns`, size and revision are those of the bytes read.
-    """
-
-    path: str
-    title: str
-    body: str
-    kind: str = "fact"
-    tier: str = "semantic"
-    project: str = ""
-    tags: Sequence[str] = ()
-    aliases: Sequence[str] = ()
-    summary: str = ""
-    updated: str = ""
-    pinned: bool = False
-    superseded: bool = False
-    revision: str = ""
-    inode: int = 0
-    mtime_ns: int = 0
-    size: int = 0
-    meta: Mapping[str, object] = field(default_factory=dict)
-    unparsable: bool = False
-    links: Sequence[str] = ()
-    entities: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """A page is there with this content; whatever the index knew of its path is forgotten."""
-
-    doc: IndexDoc
-
-    @property
-    def path(self) -> str:
-        """The page's path."""
-        return self.doc.path
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """There is no page under this path."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The state of a page that the index has: as scanned (inode, `mtime_ns`, size) and as read (revision)."""
-
-    inode: int
-    mtime_ns: int
-    size: int
-    revision: str
-    project: str
-    kind: str
-    unparsable: bool = False
-    pinned: bool = False
-
-
-class Part(NamedTuple):
-    """What a stream says for a page: what it adds to the page's match, the page's rank from 1 among those that were
-    looked at closely, and the stream's own score, which has no unit.
-    """
-
-    adds: float
-    rank: int
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better.
-
-    `passages`: numbers of its best passages from 1 and their scores, which compare over the hits of one answer; best
-    first. `why`: the streams that speak for it. What they add makes its match, and that by its `authority` the score.
-    `matched`: the query's terms that it has. `entities`: its tags, and what its frontmatter names as entities.
-    """
-
-    path: str
-    score: float
-    project: str
-    kind: str
-    tier: str
-    title: str
-    updated: str
-    summary: str
-    superseded: bool
-    passages: Sequence[tuple[int, float]] = ()
-    why: Mapping[str, Part] = field(default_factory=dict)
-    authority: float = 1.0
-    matched: Sequence[str] = ()
-    entities: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from vaultd.core import fusion, query, when
 from vaultd.core.question import Question
 from vaultd.core.ranking import asks_of_sessions
 from vaultd.store import indexed, scoring
-from vaultd.store.indexed import Found, Part
+from vaultd.store.entries import Found, Part
 from vaultd.store.links import Links, Place
-from vaultd.store.passagescores import Scored, passage_scores
+from vaultd.store.passagescores import Looked, look, terms_of
 from vaultd.store.postings import Postings, Segment, segments
 from vaultd.store.rarity import Rarity, rarities
 
@@ -62,11 +62,11 @@ class _Group:
 
 
 class _Hit:
-    """A page with what the streams say for it, and the query's terms that it has."""
+    """A page with what the streams say for it, and the query's terms that it has, with how often it says each."""
 
     __slots__ = ("factor", "match", "matched", "page", "score", "superseded", "why")
 
-    def __init__(self, page: _Page, why: Mapping[str, float], matched: Sequence[str]) -> None:
+    def __init__(self, page: _Page, why: Mapping[str, float], matched: Mapping[str, int]) -> None:
         self.page = page
         self.why = why
         self.matched = matched
@@ -76,7 +76,7 @@ class _Hit:
 
     def answers(self, best: _Hit) -> bool:
         """Whether it is an answer beside the best one."""
-        return fusion.answers(self.why, len(self.matched), (best.match, len(best.matched)))
+        return fusion.answers(self.why, self.matched.values(), (best.match, len(best.matched)))
 
 
 def best_pages(searcher: Any, postings: Postings, question: Question, near: Mapping[str, float]) -> list[list[Found]]:
@@ -149,38 +149,36 @@ class _Search:
         pages = {page.id: page for group in groups for page in group.pages}
         text = {page.id: self._scored[page.segment.name].get(page.number, 0.0) for page in pages.values()}
         closely = pages.values() if "passage" not in self._question.without else ()
-        told = passage_scores(
-            [(page.segment, page.number, page.record["lengths"]) for page in closely], self._postings, self._rarity
-        )
-        scored = dict(zip(pages, told, strict=False))
+        places = [(page.segment, page.number, page.record["lengths"]) for page in closely]
+        looked = dict(zip(pages, look(places, self._postings, self._rarity), strict=False))
         streams = {
             "text": text,
-            "passage": {number: max(passages.values(), default=0.0) for number, (passages, _) in scored.items()},
+            "passage": {number: fusion.of_passages(page.passages.values()) for number, page in looked.items()},
             "time": {page.id: 1.0 for page in pages.values() if page.number in self._timely[page.segment.name]},
         }
         if self._near:
-            streams["vector"] = _spread({page.id: self._near.get(page.record["path"]) for page in pages.values()})
+            streams["vector"] = fusion.spread({page.id: self._near.get(page.record["path"]) for page in pages.values()})
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
             streams["links"] = self._linked(pages, [group for group in groups if not group.pages], matches)
         hits = [
-            _Hit(pages[number], why, scored[number][1] if number in scored else self._matched(pages[number]))
+            _Hit(pages[number], why, looked[number].terms if number in looked else self._matched(pages[number]))
             for number, why in self._fused(streams).items()
         ]
         lists = [[hit for hit in hits if group.holds(hit.page.segment, hit.page.number)] for group in groups]
         kept = [self._cut(own, _best(hits if place else own)) for place, own in enumerate(lists)]
-        top = max(text.values(), default=0.0) or 1.0, max(streams["passage"].values(), default=0.0) or 1.0
-        places = {name: sorted(-score for score in scores.values()) for name, scores in streams.items()}
+        passages = (score for page in looked.values() for score in page.passages.values())
+        top = max(text.values(), default=0.0) or 1.0, max(passages, default=0.0) or 1.0
+        ordered = {name: sorted(-score for score in scores.values()) for name, scores in streams.items()}
 
         def found(hit: _Hit) -> Found:
             number = hit.page.id
-            passages = scored[number][0] if number in scored else {}
             why = {
-                name: Part(adds, bisect_left(places[name], -streams[name][number]) + 1, streams[name][number])
+                name: Part(adds, bisect_left(ordered[name], -streams[name][number]) + 1, streams[name][number])
                 for name, adds in hit.why.items()
             }
-            comparable = _comparable(passages, top[1], text.get(number, 0.0) / top[0])
-            return indexed.found(hit.page.record, hit.score, hit.factor, why, comparable, hit.matched)
+            comparable = _comparable(looked.get(number), top[1], text.get(number, 0.0) / top[0])
+            return indexed.found(hit.page.record, hit.score, hit.factor, why, comparable, list(hit.matched))
 
         return [list(map(found, self._first(own))) for own in kept]
 
@@ -269,10 +267,10 @@ class _Search:
     def _page(self, part: Segment, number: int) -> _Page:
         return _Page(part, number, self._links.record(Place(part, number)))
 
-    def _matched(self, page: _Page) -> list[str]:
-        """The query's terms that a page has."""
+    def _matched(self, page: _Page) -> Mapping[str, int]:
+        """The query's terms that a page has, and how often it says them."""
         terms = dict.fromkeys(term for group in self._rarity for term in group)
-        return [term for term in terms if self._postings.of(page.segment, term).place(page.number) is not None]
+        return terms_of(page.segment, page.number, self._postings, terms)
 
     def _all(self, part: Segment, facts: Iterable[Sequence[str]]) -> frozenset[int]:
         """The pages that have one of the facts of each list."""
@@ -288,19 +286,13 @@ class _Search:
         return self._any(part, (indexed.fact(indexed.DAY, name) for name in names))
 
 
-def _spread(scores: Mapping[int, float | None]) -> dict[int, float]:
-    """Scores from 0 for the least to 1 for the greatest; those that are none are left out."""
-    told = {number: score for number, score in scores.items() if score is not None}
-    least, span = min(told.values(), default=0.0), max(told.values(), default=0.0) - min(told.values(), default=0.0)
-    return {number: (score - least) / span if span else 1.0 for number, score in told.items()}
-
-
 def _best(hits: Iterable[_Hit]) -> _Hit | None:
     """The hit that matches best, a superseded one only when there are no others."""
     return max(hits, key=lambda hit: (not hit.superseded, hit.match), default=None)
 
 
-def _comparable(scores: Scored, best: float, page: float) -> list[tuple[int, float]]:
+def _comparable(looked: Looked | None, best: float, page: float) -> list[tuple[int, float]]:
     """The best passages of a page with scores that compare over pages; a page's own match counts for each of them."""
-    found = heapq.nlargest(_PASSAGES, scores.items(), key=lambda item: (item[1], -item[0]))
+    scores = looked.passages.items() if looked is not None else ()
+    found = heapq.nlargest(_PASSAGES, scores, key=lambda item: (item[1], -item[0]))
     return [(number, score / best + fusion.PAGE_OF_PASSAGE * page) for number, score in found]

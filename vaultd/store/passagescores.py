@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple
 
 from vaultd.core.fusion import NEIGHBOUR
 from vaultd.store import indexed
 from vaultd.store.postings import Postings, Segment, impact, norm
 from vaultd.store.rarity import Rarity
 
-__all__ = ["Scored", "passage_scores"]
-
-Scored: TypeAlias = Mapping[int, float]
-"""The scores of a page's passages that have a word of the query, by the passage's number from 1."""
+__all__ = ["Looked", "look", "terms_of"]
 
 
-def passage_scores(
-    pages: Sequence[tuple[Segment, int, bytes]], postings: Postings, rarity: Rarity
-) -> list[tuple[dict[int, float], list[str]]]:
-    """The scores of the passages of each page (its segment, number in there, and packed passages' lengths), and the
-    terms that the page has. The usual length of a passage is that in these pages.
+class Looked(NamedTuple):
+    """What a close look at a page gives: the scores of its passages that have a word of the query, by the passage's
+    number from 1; and the query's terms that it has, with how often its title and text say each.
+    """
+
+    passages: Mapping[int, float]
+    terms: Mapping[str, int]
+
+
+def look(pages: Sequence[tuple[Segment, int, bytes]], postings: Postings, rarity: Rarity) -> list[Looked]:
+    """Look closely at pages: each its segment, its number in there, and its passages' lengths, packed. The usual length
+    of a passage is that in these pages.
     """
     lengths = [indexed.unpacked(packed) for _, _, packed in pages]
     total, count = sum(sum(each[1:]) for each in lengths), sum(len(each) - 1 for each in lengths)
@@ -29,8 +33,17 @@ def passage_scores(
     found = []
     for (segment, number, _), size in zip(pages, lengths, strict=True):
         places = _places(segment, number, postings, weights)
-        found.append((_scores(places, size, usual, weights), list(places)))
+        found.append(Looked(_scores(places, size, usual, weights), _counts(places)))
     return found
+
+
+def terms_of(segment: Segment, number: int, postings: Postings, terms: Iterable[str]) -> Mapping[str, int]:
+    """The terms that a page has, as in `Looked`."""
+    return _counts(_places(segment, number, postings, terms))
+
+
+def _counts(places: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:
+    return {term: sum(count for _, count in pairs) for term, pairs in places.items()}
 
 
 def _places(

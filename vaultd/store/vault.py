@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from vaultd.core import frontmatter
+from vaultd.core import frontmatter, splicing
 from vaultd.core.sanitize import Clean
 from vaultd.errors import RefusedError
 from vaultd.store import fs
@@ -182,14 +182,14 @@ class Vault:
     def splice(
         self, rel: str, values: Mapping[str, Clean | int | float | bool | Sequence[Clean] | None], expected: Revision
     ) -> Outcome | Refused:
-        """Change only the values of our own frontmatter keys; every other byte stays (core.frontmatter.splice)."""
+        """Change only the values of our own frontmatter keys; every other byte stays (core.splicing)."""
         page = self.read(rel)
         if page is None:
             return Gone(rel)
         if page.revision != expected:
             return Diverged(rel)
         try:
-            data = frontmatter.splice(page.data, values)
+            data = splicing.splice(page.data, values)
         except ValueError as error:
             return Refused(rel, str(error))
         return Written(rel, expected) if data == page.data else self._swap(rel, data, expected)
@@ -218,7 +218,7 @@ class Vault:
         meta, data = frontmatter.parse(page.data).meta, page.data
         if values or meta.has or meta.error:
             try:
-                data = frontmatter.splice(page.data, values)
+                data = splicing.splice(page.data, values)
             except ValueError as error:
                 return Refused(page.path, str(error))
         if body is not None:
