@@ -55,6 +55,7 @@ LONG_MODULES: dict[str, str] = {
     "store/watch.py": "the only module that may know watchdog",
     "agents/model.py": "one table after another, as an agent's file has them",
     "engine/live.py": "one object that threads share",
+    "engine/daemon.py": "one object that three loops share",
 }
 
 

@@ -42,7 +42,7 @@ from whoosh.qparser import MultifieldParser, OrGroup
 from whoosh.scoring import BM25F
 
 from tests.bench.corpus import PROJECTS, Corpus
-from tests.scratch import Scratch
+from tests.scratch import Scratch, git
 from tests.waiting import until
 from vaultd.client import Exchange
 from vaultd.core.fusion import STREAMS
@@ -249,7 +249,9 @@ class Bench:
         live.close()
 
     def daemon(self, starts: int = 3) -> None:
-        """`vaultd serve` as a process of its own."""
+        """`vaultd serve` as a process of its own, on a vault that is in git."""
+        for command in ("add", "-A"), ("commit", "-q", "-m", "the pages"):
+            git(*command, cwd=self.scratch.vault)
         took, busy = [], []
         for number in range(starts):
             began = time.perf_counter()

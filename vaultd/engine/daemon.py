@@ -42,6 +42,7 @@ _COMMIT_S = 2.0
 _EDITS_S = 60.0  # git is asked for edits this often, and while there are some
 _EDITING_S = 10.0  # this often
 _TIDY_S = 30.0
+_FIRST_S = 5.0  # for so long, at the start, what nobody waits for lets the index go first
 _AWAY_S = 3.0  # a vault that is away for so long is gone; `vaultd up` starts a daemon when it is back
 _END_S = 2.0  # of the five seconds within which it ends when told to
 _RETRY_S = 30.0  # what is held back (a page is open in an editor) is tried again after a second, then less often
@@ -74,6 +75,7 @@ class Daemon:
         self._told: dict[str, str] = {}
         self._offers_due = threading.Event()
         self._edited = threading.Event()
+        self._looked = threading.Event()  # the index loop has made a pass
         self._edits_at = 0.0
         self._passes = Passes(stores)
         self._following = Following(self.live, self._passes.trouble)
@@ -93,6 +95,7 @@ class Daemon:
         self._ended = self._ended or for_good
         self._stopping.set()
         self.live.woken.set()
+        self._looked.set()
 
     def run(self, ready: Callable[[], None] | None = None, companions: Sequence[Companion] = ()) -> None:
         """Hold the daemon's lock and work until stopped. HeldError when another daemon has it."""
@@ -153,6 +156,7 @@ class Daemon:
         """The events loop, in the main thread."""
         last_sweep = last_tidy = retry_at = -1e9
         pause, seen = 1.0, -1
+        began = time.monotonic()
         self._attempt(self._passes.prepare)
         while not self._stopping.is_set():
             now = time.monotonic()  # intervals, whatever is done to the clock
@@ -172,7 +176,7 @@ class Daemon:
                 if self._serves_its_vault(now):
                     self._look_at_settings()
                 self._attempt(self._passes.sweep)
-            if now - last_tidy >= _TIDY_S:
+            if now - last_tidy >= _TIDY_S and (self._looked.is_set() or now - began >= _FIRST_S):
                 last_tidy = now
                 self._attempt(self._tidy)
             self._stopping.wait(_LOOK_S)
@@ -269,11 +273,13 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._attempt(self._index_step)
+                self._looked.set()
                 self._following.wait(self._stopping)
         finally:
             self.live.close()
 
     def _history_loop(self) -> None:
+        self._looked.wait(_FIRST_S)
         self._attempt(self._history.record_leftovers)
         while not self._stopping.is_set():
             self._attempt(self._history_step)

@@ -104,6 +104,7 @@ class Writer(SegmentWriter):  # type: ignore[misc]  # whoosh has no types
         self.pool.add("text", number, words.weights, words.places)
         page.start_doc(number)
         page.add_field("page", self.schema["page"], indexed.record(doc, words.lengths), 0)
+        page.add_column_value("state", self.schema["state"].column_type, indexed.state(doc))
         page.add_field("text", self.schema["text"], None, sum(words.weights.values()))
         page.finish_doc()
         self._added = True

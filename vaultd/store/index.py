@@ -316,7 +316,8 @@ class Index:
             for change in changes:
                 kept[2].pop(change.path, None)
                 if isinstance(change, Put):
-                    kept[2][change.path] = indexed.known(indexed.record(change.doc))
+                    path, state = indexed.state(change.doc)
+                    kept[2][path] = Known(*state)  # type: ignore[arg-type]  # these are its fields
             self._known = (view.build, view.number, kept[2])
 
     def _index(self) -> Any:
@@ -362,8 +363,13 @@ def _latest(build: Path) -> int:
 
 def _known(view: _View) -> dict[str, Known]:
     """The state of every page that can be found."""
-    pages = (stored["page"] for _, stored in view.searcher.reader().iter_docs())
-    return {page["path"]: indexed.known(page) for page in pages}
+    found = {}
+    for part in segments(view.searcher):
+        states = part.reader.column_reader("state", translate=False)
+        for number in part.reader.all_doc_ids():
+            path, state = states[number]
+            found[path] = Known(*state)
+    return found
 
 
 def _numbers(view: _View, paths: Iterable[str]) -> list[int]:

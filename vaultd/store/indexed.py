@@ -12,7 +12,7 @@ from typing import Any
 from vaultd.core import query, when
 from vaultd.core.passages import passages
 from vaultd.core.ranking import authority
-from vaultd.store.entries import Found, IndexDoc, Known, Part
+from vaultd.store.entries import Found, IndexDoc, Part
 
 __all__ = [
     "FIELDS",
@@ -23,10 +23,10 @@ __all__ = [
     "facts",
     "found",
     "key",
-    "known",
     "name_of",
     "packed",
     "record",
+    "state",
     "unpacked",
     "words",
 ]
@@ -139,18 +139,18 @@ def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
         "entities": tuple(doc.entities),
         "pinned": doc.pinned,
         "superseded": doc.superseded,
-        "unparsable": doc.unparsable,
         "expires": str(doc.meta.get("expires_at") or ""),
         "links": tuple(doc.links),
-        "state": (doc.inode, doc.mtime_ns, doc.size, doc.revision),
         "lengths": packed(lengths),
     }
 
 
-def known(page: Mapping[str, Any]) -> Known:
-    """The state of a page, from its record."""
-    inode, mtime_ns, size, revision = page["state"]
-    return Known(inode, mtime_ns, size, revision, page["project"], page["kind"], page["unparsable"], page["pinned"])
+def state(doc: IndexDoc) -> tuple[str, tuple[object, ...]]:
+    """A page's path, and the fields of its `Known`: kept apart from its record, for those of all pages are read at
+    once.
+    """
+    scanned = (doc.inode, doc.mtime_ns, doc.size, doc.revision)
+    return doc.path, (*scanned, doc.project, doc.kind, doc.unparsable, doc.pinned)
 
 
 def factor(page: Mapping[str, Any], *, of_sessions: bool) -> float:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from whoosh.analysis import IDTokenizer
-from whoosh.fields import ID, KEYWORD, STORED, TEXT, Schema
+from whoosh.columns import PickleColumn, VarBytesColumn
+from whoosh.fields import COLUMN, ID, KEYWORD, STORED, TEXT, Schema
 
 __all__ = ["FORMAT", "SCHEMA"]
 
-FORMAT = 3
+FORMAT = 4
 """Number of the layout of the folder, of the whoosh fields and of their postings."""
 
-SCHEMA = Schema(path=ID(), text=TEXT(phrase=False, analyzer=IDTokenizer()), facts=KEYWORD(), page=STORED())
-"""One field for all the words of a page, so that the score of a word is one score."""
+SCHEMA = Schema(
+    path=ID(),
+    text=TEXT(phrase=False, analyzer=IDTokenizer()),  # all the words of a page, so that the score of a word is one
+    facts=KEYWORD(),
+    page=STORED(),
+    state=COLUMN(PickleColumn(VarBytesColumn())),  # of all pages it is read whenever an index is opened to be followed
+)
+"""The fields."""
