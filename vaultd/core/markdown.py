@@ -79,10 +79,15 @@ def _place(lines: Sequence[str], best: int | None, span: range, wanted: _Wanted,
 
 def plain(line: str) -> str:
     """A line of Markdown as a person reads it: without its leading marks, block id, link targets and emphasis."""
-    text = _LINK.sub(lambda found: found[1] or found[2] or "", _without_id(line))
+    text = _without_id(line) if "^" in line else line
+    if "[" in text:
+        text = _LINK.sub(lambda found: found[1] or found[2] or "", text)
     mark = _LEADING.match(text)
-    text = _EMPHASIS.sub(r"\2", text[mark.end() :] if mark else text)
-    return markup.fold(markup.unescape(text).replace("`", ""))
+    text = text[mark.end() :] if mark else text
+    if "*" in text:
+        text = _EMPHASIS.sub(r"\2", text)
+    text = markup.unescape(text) if "\\" in text else text
+    return markup.fold(text.replace("`", ""))
 
 
 def title_of(values: Mapping[str, object], body: str, path: str) -> str:

@@ -63,6 +63,7 @@ _ANY = re.compile(
     rf"(?P<run>[{_UNSPACED}](?:[^\w{_SIGNS}{_UNSPACED}]{{0,2}}[{_UNSPACED}])*)"
     rf"|(?:[^\W{_UNSPACED}]|[{_SIGNS}{_CLASS}])+"
 )
+_SPACED = re.compile(r"\S+")
 _PLACED = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _PLAIN_WORD = re.compile(r"([A-Za-z]?[a-z]+)[.:/@'&-]*").fullmatch
 _IS_RUN = re.compile(rf"[{_UNSPACED}]").match
@@ -118,6 +119,10 @@ def places(text: str) -> Iterator[tuple[int, int, str]]:
     """Where each word of a text begins and ends, and what its terms are made of: the word, or of a script without
     spaces the character with the next one.
     """
+    if text.isascii():
+        for match in _SPACED.finditer(text):
+            yield match.start(), match.end(), match.group()
+        return
     for match in _PLACED.finditer(text):
         start, end = match.span()
         word = match.group()
