@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
+from whoosh.query import Or, Term
+from whoosh.scoring import BM25F
 
 from tests.store.indexes import World, doc
 from vaultd.core import query
@@ -45,6 +47,30 @@ def test_the_best_pages_are_the_same_whether_others_are_left_out(world: World, m
             assert [number for number, _ in told] == [number for number, _ in wanted]
             assert [score for _, score in told] == pytest.approx([score for _, score in wanted])
     assert closed > 20, "pages were left out"
+    world.index.close()
+
+
+def test_it_ranks_as_whoosh_does_by_itself(world: World) -> None:
+    """whoosh's own search over the same segments, with the usual length that we have rounded."""
+    view, chance, postings = world.index._look(), random.Random(5), Postings(1 << 20)
+    assert view is not None
+    searcher = view.index.searcher(weighting=BM25F(B=0.75, K1=1.2))
+    parts = segments(searcher)
+    for each in (searcher, *(leaf for leaf, _ in searcher.leaf_searchers())):
+        each.avg_field_length = lambda *_: parts[0].usual
+    for _ in range(150):
+        text = " ".join(chance.choices(WORDS, k=chance.randint(1, 8)))
+        wanted = searcher.search(Or([Term("text", word) for word in set(text.split())]), limit=10)
+        rarity = rarities(searcher, text.split(), set(text.split()))
+        told = [
+            (score, number + part.offset)
+            for part in parts
+            for number, score in scoring.best(part, scoring.scores(part, postings, rarity, None, 10), None, 10)
+        ]
+        best = sorted(told, key=lambda hit: (-hit[0], hit[1]))[:10]
+        assert [number for _, number in best] == [hit.docnum for hit in wanted]
+        assert [score for score, _ in best] == pytest.approx([hit.score for hit in wanted], rel=1e-5)
+    searcher.close()
     world.index.close()
 
 
