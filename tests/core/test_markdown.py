@@ -47,13 +47,13 @@ The last wagtail.
     ("query", "anchor", "snippet"),
     [
         ("parser opening", "#Handling of `retries`", "An opening line about the parser."),
-        ("retries", "#^top", "Handling of retries"),
+        ("retries", "#^top", "An opening line about the parser."),
         ("daemon", "#^blk-1", "item about MAX_RETRY_COUNT and daemons"),
         ("maxretrycount", "#^blk-1", "item about MAX_RETRY_COUNT and daemons"),
         ("comment", "#Deploying to *staging*", "# retry count is a comment here ^not-an-id"),
-        ("deploying", "#Deploying to *staging*", "Deploying to staging"),
+        ("deploying", "#Deploying to *staging*", "# retry count is a comment here ^not-an-id"),
         ("alias", "#Deploying to *staging*", "another alias and text here"),
-        ("apart", "#Set apart", "Set apart"),
+        ("apart", "#Set apart", "Quoted heading"),
         ("finch", "#Set apart", "quoted finch"),
         ("ノート", "#Set apart", "日本語のノートを検索する"),
         ("heron", "#Set apart", "# indented code about herons"),
@@ -65,6 +65,11 @@ The last wagtail.
 def test_the_place_of_an_answer(query: str, anchor: str, snippet: str) -> None:
     assert locate(PAGE, query) == Place(anchor, snippet)
     assert locate(PAGE.replace("\n", "\r\n"), query) == Place(anchor, snippet)
+
+
+def test_below_a_heading_without_text_the_heading_is_shown() -> None:
+    assert locate("# Herons\n", "herons") == Place("#Herons", "Herons")
+    assert locate("# Birds\n## Herons\n## Soup\nof beans\n", "herons") == Place("#Herons", "Herons")
 
 
 def test_the_line_with_more_and_rarer_words_wins_and_the_first_of_equals() -> None:

@@ -238,6 +238,15 @@ def test_filters_reach_the_index(world: World) -> None:
     assert world.paths("heron", where={"kind": ["gotcha"]}) == ["projects/shop/b.md"]
 
 
+def test_a_replaced_page_names_what_replaced_it(world: World) -> None:
+    world.put("projects/shop/a.md", "a heron", superseded_by='"[[b]]"')
+    world.put("projects/shop/c.md", "an egret", status="superseded")
+    (hit,) = world.ask("heron")["hits"]
+    assert (hit["superseded"], hit["superseded_by"]) == (True, "[[b]]")
+    (hit,) = world.ask("egret")["hits"]
+    assert hit["superseded"] and "superseded_by" not in hit
+
+
 def test_why_is_told_only_when_asked(world: World) -> None:
     world.put("projects/shop/a.md", "a heron")
     assert "why" not in world.ask("heron")["hits"][0]
@@ -313,7 +322,7 @@ def test_a_part_of_a_page_by_anchor_block_and_lines(world: World) -> None:
         told = world.read(**given)
         assert (told["lines"], told["of"]) == ("8-10", 15), given
         assert lines_of(told["text"])[:-1] == rows[7:10]
-    assert world.read("[[a#^stand]]")["lines"] == world.read("a", anchor="^stand")["lines"] == "5-12"
+    assert world.read("[[a#^stand]]")["lines"] == world.read("a", anchor="^stand")["lines"] == "8-10"
     assert world.read("a#Both")["lines"] == "14-15"
     assert world.read("a", lines="15-99")["text"] == rows[14] + "\n"
     for anchor in ("#Nowhere", "#^none", "#Heron#Soup"):

@@ -281,6 +281,14 @@ def test_a_time_beside_words_lifts_the_page_of_that_time(world: World) -> None:
     assert "c.md" not in paths(world, "heron yesterday")
 
 
+def test_words_that_no_page_of_the_time_has_do_not_hide_its_pages(world: World) -> None:
+    filled(world, doc("new.md", "osprey", **YESTERDAY), doc("old.md", "what was decided", **LONG_AGO))
+    assert paths(world, "what was decided yesterday")[0] == "new.md"
+    assert paths(world, "what did we learn yesterday") == ["new.md"]
+    assert paths(world, "the osprey yesterday") == ["new.md"]
+    assert paths(world, "what did we learn last year") == []
+
+
 def test_the_days_of_a_page_are_those_of_its_file_name_too(world: World) -> None:
     filled(world, doc("a.md", "heron"), doc("log/2026-11-28.md", "heron"))
     assert paths(world, "heron yesterday") == ["log/2026-11-28.md", "a.md"]
@@ -299,10 +307,10 @@ def test_a_page_with_links_from_or_to_the_best_hit_stands_higher(world: World) -
     assert paths(world, "heron kestrel osprey") == ["best.md", "z.md", "m.md"]
 
 
-def test_a_page_that_only_a_link_leads_to_answers_where_its_group_has_nothing_else(world: World) -> None:
+def test_a_page_that_only_a_link_leads_to_is_no_hit(world: World) -> None:
     filled(world, doc("best.md", "heron kestrel", links=["x"]), doc("x.md", "another matter", project="p"))
-    assert [hit.path for hit in lists(world, "heron kestrel", groups=[("p",), None])[0]] == ["x.md"]
-    assert lists(world, "heron kestrel", groups=[("p",), None], without=["links"])[0] == []
+    assert lists(world, "heron kestrel", groups=[("p",), None])[0] == []
+    assert paths(world, "heron kestrel") == ["best.md"]
 
 
 def test_equal_names_in_two_projects_do_not_lead_astray(world: World) -> None:

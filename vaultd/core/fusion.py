@@ -39,7 +39,7 @@ STREAMS: Mapping[str, float] = {
     # Its meaning is near the query's, as an embedding model has it (`vaultd[vectors]`); chats without it .884, at .3
     # and .4 .891, .889; at ten .941, .950, .949.
     "vector": 0.35,
-    "links": 0.2,  # a page that answers links to it, or it links there; own at .1, .2, .3: .955, .970, .970
+    "links": 0.2,  # one of the best links to it, or it links there; own at .1, .2, .3: .955, .970, .970
 }
 """The streams and their weights."""
 

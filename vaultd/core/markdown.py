@@ -74,7 +74,21 @@ def _place(lines: Sequence[str], best: int | None, span: range, wanted: _Wanted,
         told_line = plain(lines[best])
     headings = [heading for line, _, heading in seen.headings if line <= best and heading]
     anchor = f"#^{block['id']}" if block else f"#{headings[-1]}" if headings else ""
+    if any(line == best for line, _, _ in seen.headings):  # the anchor says it, or the title
+        told_line = _below(lines, range(best + 1, span.stop)) or told_line
     return Place(anchor, _window(told_line, wanted))
+
+
+def _below(lines: Sequence[str], span: range) -> str:
+    """The first line of text or code below a heading, as it is shown; "" where there is none."""
+    fenced = False
+    for number in span:
+        line = lines[number]
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif any(map(str.isalnum, line)):
+            return markup.fold(line) if fenced else "" if line.startswith("#") else plain(line)
+    return ""
 
 
 def plain(line: str) -> str:

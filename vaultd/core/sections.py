@@ -21,13 +21,14 @@ def section(body: str, anchor: str) -> range | None:
     """The lines from 0 that an anchor names; None when it names nothing there.
 
     `#Heading` is from that heading to the next one of its level or above; `#A#B` the B below A; `#^id` the passage that
-    ends with this block id, and the one on either side of it. A `#` in front may be missing; in headings neither case
-    nor marks count, unless there is nothing else in them. Of several that fit the first.
+    ends with this block id, and the one on either side of it between the same headings. A `#` in front may be missing;
+    in headings neither case nor marks count, unless there is nothing else in them. Of several that fit the first.
     """
     lines = lines_of(body)
     name = anchor.strip().removeprefix("#")
     if name.startswith("^"):
-        return _around(lines, name[1:], outline(body).verbatim)
+        seen = outline(body)
+        return _around(lines, name[1:], seen.verbatim, [heading.line for heading in seen.headings])
     headings = outline(body).headings
     exact = next((heading for heading in headings if heading.text == markup.fold(name)), None)  # "C# at work" is one
     found = exact or _below(headings, [*map(_plain, name.split("#"))]) or _below(headings, [_plain(name)])
@@ -46,13 +47,18 @@ def lines_named(text: str, count: int) -> range | None:
     return range(first - 1, min(last, count)) if 1 <= first <= min(last, count) else None
 
 
-def _around(lines: Sequence[str], block: str, verbatim: Collection[int]) -> range | None:
+def _around(lines: Sequence[str], block: str, verbatim: Collection[int], headings: Sequence[int]) -> range | None:
     """The passage with a block id, between its neighbours."""
     parts = spans(lines)
     for place, part in enumerate(parts):
-        text = (lines[number] for number in part if number not in verbatim)
-        if any((found := BLOCK_ID.search(line)) and found["id"] == block for line in text):
-            return range(parts[max(0, place - 1)].start, parts[min(len(parts) - 1, place + 1)].stop)
+        for number in part:
+            found = BLOCK_ID.search(lines[number]) if number not in verbatim else None
+            if found is None or found["id"] != block:
+                continue
+            first = max((line for line in headings if line <= number), default=0)
+            last = min((line for line in headings if line > number), default=len(lines))
+            around = range(parts[max(0, place - 1)].start, parts[min(len(parts) - 1, place + 1)].stop)
+            return range(max(first, around.start), min(last, around.stop))
     return None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from vaultd.core import frontmatter, query, when
+from vaultd.core import frontmatter, markup, query, when
 from vaultd.core.address import GLOBAL
 from vaultd.core.markdown import locate_in
 from vaultd.core.passages import lines_of, spans
@@ -26,11 +26,10 @@ __all__ = ["Answer", "AsOf", "Hit", "Passage", "Source", "Wanted", "answer", "gr
 _TOKEN = 4
 """UTF-8 bytes of a token, as FORMATS reckons everywhere."""
 
-_AT_TIMES = frozenset({"as_of", "cut", "note", "observations", "superseded", "why"})
+_AT_TIMES = frozenset({"as_of", "cut", "note", "observations", "superseded", "superseded_by", "why"})
 """Keys that are left out when they say nothing."""
 
-_PINNED = 10
-"""Pinned pages that are put in front, at most."""
+_PINNED = 10  # pinned pages that are put in front, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +102,7 @@ class Hit:
     snippet: str
     updated: str
     superseded: bool = False
+    superseded_by: str = ""
     passages: Sequence[Passage] = ()
     why: Mapping[str, object] = field(default_factory=dict)
 
@@ -116,9 +116,8 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a query. `pending`: events and pages that it does not cover yet. `cut`: hits left out for want of
-    room. `note`: what else the reader must know, "" for nothing. `observations`: what was recorded and has
-    the query's words, where no page answers (`records.search_records`). `as_of`: None for
-    the present.
+    room. `note`: what else the reader must know, "" for nothing. `observations`: what was recorded and has the query's
+    words, where no page answers (`records.search_records`). `as_of`: None for the present.
     """
 
     query: str
@@ -226,9 +225,16 @@ def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -
         snippet=passages[0].snippet,
         updated=found.updated,
         superseded=found.superseded,
+        superseded_by=_replacement(data) if found.superseded else "",
         passages=passages,
         why=_why(found) if explain else {},
     )
+
+
+def _replacement(data: bytes) -> str:
+    """What a page says replaced it, as it is written there: a name or a link."""
+    told = frontmatter.parse(data).meta.values.get("superseded_by") or ""
+    return markup.clip(markup.fold(", ".join(map(str, told)) if isinstance(told, list) else str(told)), 200)
 
 
 def _why(found: Found) -> dict[str, object]:

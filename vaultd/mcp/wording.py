@@ -41,7 +41,8 @@ def rows(pages: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
     for page in pages:
         what = " · ".join(str(page[key])[:200] for key in ("title", "kind", "updated") if page.get(key))
-        replaced = " · superseded" if page.get("superseded") else ""
+        by = f" by {page['superseded_by']}" if page.get("superseded_by") else ""
+        replaced = f" · superseded{by}" if page.get("superseded") else ""
         lines.append(f"- {page['path']}{page.get('anchor') or ''} · {what}{replaced}")
         if page.get("snippet"):
             lines.append(f"    {' '.join(str(page['snippet']).split())}")

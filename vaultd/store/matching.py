@@ -19,7 +19,7 @@ from vaultd.core.ranking import asks_of_sessions
 from vaultd.store import indexed, scoring
 from vaultd.store.entries import Found, Part
 from vaultd.store.links import Links, Place
-from vaultd.store.passagescores import Looked, look, terms_of
+from vaultd.store.passagescores import best_passages, look, terms_of
 from vaultd.store.postings import Postings, Segment, segments
 from vaultd.store.rarity import Rarity, rarities
 
@@ -28,7 +28,6 @@ __all__ = ["best_pages"]
 _CANDIDATES = 40  # pages that are looked at closely, unless many of them are left out; 64 ranked no set better
 _LINKING = 5  # of the best of them links are followed,
 _FAN = 20  # unless a page has more of them: a list of everything says nothing about any of it
-_PASSAGES = 8  # of one hit
 _OF_TIME = 3  # matches of the best page: what being of the time is worth where nothing else is asked for
 
 
@@ -85,13 +84,27 @@ def best_pages(searcher: Any, postings: Postings, question: Question, near: Mapp
     Equals come by their paths. Scores compare over all the lists. What is too weak beside the best page is no answer;
     of the first group, beside its own best.
     """
-    return _Search(searcher, postings, question, {} if "vector" in question.without else near).answer()
+    near = {} if "vector" in question.without else near
+    search = _Search(searcher, postings, question, near)
+    lists = search.answer()
+    if search.time_is_missed(lists):  # of words like "decided" or "learnt" pages seldom have any
+        return _Search(searcher, postings, question, near, all_of_time=True).answer()
+    return lists
 
 
 class _Search:
     """One question to one generation of the index."""
 
-    def __init__(self, searcher: Any, postings: Postings, question: Question, near: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        searcher: Any,
+        postings: Postings,
+        question: Question,
+        near: Mapping[str, float],
+        *,
+        all_of_time: bool = False,
+    ) -> None:
+        """`all_of_time`: every page of the time that the question names is an answer."""
         self._searcher = searcher
         self._postings = postings
         self._question = question
@@ -109,12 +122,17 @@ class _Search:
         self._groups = [self._allowed(facts, projects) for projects in question.groups]
         self._scored: dict[str, dict[int, float]] = {}
         self._most = 0
-        self._all_of_time = self._span is not None and self._span.alone
+        self._all_of_time = self._span is not None and (self._span.alone or all_of_time)
 
     def answer(self) -> list[list[Found]]:
         """The hits of each group."""
         most = max(_CANDIDATES, 2 * self._question.limit)
         return self._ranked([self._group(allowed, most) for allowed in self._groups])
+
+    def time_is_missed(self, lists: Iterable[Sequence[Found]]) -> bool:
+        """Whether no hit is of the time that the question names, though pages are."""
+        asked = self._span is not None and not self._all_of_time and any(self._timely.values())
+        return asked and not any("time" in hit.why for hits in lists for hit in hits)
 
     def _allowed(self, facts: Sequence[Sequence[str]], projects: Collection[str] | None) -> _Allowed:
         """The pages of a group."""
@@ -160,7 +178,7 @@ class _Search:
             streams["vector"] = fusion.spread({page.id: self._near.get(page.record["path"]) for page in pages.values()})
         if "links" not in self._question.without:
             matches = {number: sum(why.values()) for number, why in self._fused(streams).items()}
-            streams["links"] = self._linked(pages, [group for group in groups if not group.pages], matches)
+            streams["links"] = self._linked(pages, matches)
         hits = [
             _Hit(pages[number], why, looked[number].terms if number in looked else self._matched(pages[number]))
             for number, why in self._fused(streams).items()
@@ -177,7 +195,7 @@ class _Search:
                 name: Part(adds, bisect_left(ordered[name], -streams[name][number]) + 1, streams[name][number])
                 for name, adds in hit.why.items()
             }
-            comparable = _comparable(looked.get(number), top[1], text.get(number, 0.0) / top[0])
+            comparable = best_passages(looked.get(number), top[1], text.get(number, 0.0) / top[0])
             return indexed.found(hit.page.record, hit.score, hit.factor, why, comparable, list(hit.matched))
 
         return [list(map(found, self._first(own))) for own in kept]
@@ -241,27 +259,18 @@ class _Search:
     def _fused(self, streams: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, float]]:
         return fusion.fuse({name: s for name, s in streams.items() if name not in self._question.without})
 
-    def _linked(
-        self, pages: dict[int, _Page], empty: Sequence[_Group], matches: Mapping[int, float]
-    ) -> dict[int, float]:
-        """What pages are worth for their links with the best ones.
-
-        A page that only a link speaks for is too weak beside any other: such are added to `pages` where they belong to
-        a group that is `empty`.
-        """
+    def _linked(self, pages: Mapping[int, _Page], matches: Mapping[int, float]) -> dict[int, float]:
+        """What pages are worth for their links with the best ones: links lift a page that answers, they find none."""
 
         def wanted(place: Place) -> bool:
-            return place.id in pages or any(group.holds(*place) for group in empty)
+            return place.id in pages
 
         scores: dict[int, float] = {}
         for number in heapq.nlargest(_LINKING, matches, key=lambda number: (matches[number], -number)):
             best = pages[number]
             for place in self._links.around(Place(best.segment, best.number), _FAN, wanted):
-                page = pages.get(place.id) or self._page(*place)
-                if len(page.record["links"]) > _FAN or not self._wanted(page):
-                    continue
-                pages[page.id] = page
-                scores[page.id] = max(scores.get(page.id, 0.0), matches[number])
+                if len(pages[place.id].record["links"]) <= _FAN:
+                    scores[place.id] = max(scores.get(place.id, 0.0), matches[number])
         return scores
 
     def _page(self, part: Segment, number: int) -> _Page:
@@ -289,10 +298,3 @@ class _Search:
 def _best(hits: Iterable[_Hit]) -> _Hit | None:
     """The hit that matches best, a superseded one only when there are no others."""
     return max(hits, key=lambda hit: (not hit.superseded, hit.match), default=None)
-
-
-def _comparable(looked: Looked | None, best: float, page: float) -> list[tuple[int, float]]:
-    """The best passages of a page with scores that compare over pages; a page's own match counts for each of them."""
-    scores = looked.passages.items() if looked is not None else ()
-    found = heapq.nlargest(_PASSAGES, scores, key=lambda item: (item[1], -item[0]))
-    return [(number, score / best + fusion.PAGE_OF_PASSAGE * page) for number, score in found]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from vaultd.core.fusion import NEIGHBOUR
+from vaultd.core.fusion import NEIGHBOUR, PAGE_OF_PASSAGE
 from vaultd.store import indexed
 from vaultd.store.postings import Postings, Segment, impact, norm
 from vaultd.store.rarity import Rarity
 
-__all__ = ["Looked", "look", "terms_of"]
+__all__ = ["Looked", "best_passages", "look", "terms_of"]
+
+_PASSAGES = 8  # of one hit
 
 
 class Looked(NamedTuple):
@@ -40,6 +43,13 @@ def look(pages: Sequence[tuple[Segment, int, bytes]], postings: Postings, rarity
 def terms_of(segment: Segment, number: int, postings: Postings, terms: Iterable[str]) -> Mapping[str, int]:
     """The terms that a page has, as in `Looked`."""
     return _counts(_places(segment, number, postings, terms))
+
+
+def best_passages(looked: Looked | None, best: float, page: float) -> list[tuple[int, float]]:
+    """The best passages of a page with scores that compare over pages; a page's own match counts for each of them."""
+    scores = looked.passages.items() if looked is not None else ()
+    found = heapq.nlargest(_PASSAGES, scores, key=lambda item: (item[1], -item[0]))
+    return [(number, score / best + PAGE_OF_PASSAGE * page) for number, score in found]
 
 
 def _counts(places: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Print a page, found by its path, its name or a session's id."""
+"""Print a page, found by its path, its name or a session's id, or a part of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ HELP = "print a page"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("page", metavar="PAGE", help="path in the vault, name, or session id")
+    parser.add_argument(
+        "page",
+        metavar="PAGE",
+        help="path in the vault, name, or session id; PAGE#Heading and PAGE#^block print that part",
+    )
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Print it."""
     from vaultd.cli.opening import opened
+    from vaultd.engine.reading import part
     from vaultd.engine.recall import find_page
     from vaultd.errors import NotFoundError
 
     stores = opened(args, forgiving=True)
-    page = stores.vault.read(find_page(stores, args.page.partition("#")[0]))
+    name, _, anchor = args.page.partition("#")
+    page = stores.vault.read(find_page(stores, name))
     if page is None:
         raise NotFoundError(f"The page {args.page} was removed this moment.")
-    terminal.say(page.data.decode("utf-8", "replace").removesuffix("\n"))
+    text = part(page, anchor, "")["text"] if anchor else page.data.decode("utf-8", "replace")
+    terminal.say(text.removesuffix("\n"))
     return 0

@@ -132,9 +132,16 @@ def _show(terminal: Terminal, heading: str, hits: list[Hit]) -> None:
         # A block's id is for links, not for the eye.
         anchor = "" if hit.anchor.startswith("#^") else hit.anchor
         snippet = _BLOCK_ID.sub("", hit.snippet)
-        terminal.say(f"{hit.path}{anchor}  ({hit.kind}{', superseded' if hit.superseded else ''})")
+        terminal.say(f"{hit.path}{anchor}  ({hit.kind}{_replaced(hit)})")
         terminal.say(f"    {hit.title}")
         if snippet and snippet != hit.title:
             terminal.say(f"    {snippet}")
         if hit.why:
             terminal.say(f"    {because(hit.why)}")
+
+
+def _replaced(hit: Hit) -> str:
+    """What is said beside the kind of a page that another one replaced."""
+    if not hit.superseded:
+        return ""
+    return f", superseded by {hit.superseded_by}" if hit.superseded_by else ", superseded"
