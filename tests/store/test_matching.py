@@ -144,6 +144,20 @@ def test_a_question_for_the_past_has_what_was_replaced_since(world: World) -> No
     assert paths(world, "heron budget") == ["new.md"]
 
 
+def test_a_page_is_replaced_where_another_one_says_so(world: World) -> None:
+    old, other = doc("p/old.md", "heron kestrel osprey", title="heron"), doc("q/old.md", "heron", project="q")
+    filled(world, old, other, doc("p/new.md", "heron", replaces=["p/old"]), doc("self.md", "soup", replaces=["self"]))
+    assert {hit.path: hit.superseded for hit in hits(world, "heron kestrel", superseded=True)} == {
+        "p/new.md": False,
+        "q/old.md": False,
+        "p/old.md": True,
+    }
+    assert "p/old.md" not in paths(world, "heron kestrel")
+    assert [hit.superseded for hit in hits(world, "soup")] == [False]
+    world.index.apply([Drop("p/new.md")])
+    assert paths(world, "heron kestrel")[0] == "p/old.md"
+
+
 def test_many_replaced_pages_hide_no_current_one(world: World) -> None:
     old = [doc(f"old/{n:03}.md", "heron budget", title="heron budget", superseded=True) for n in range(300)]
     filled(world, *old, doc("new.md", "the heron budget " + "and more of it " * 4))

@@ -13,10 +13,13 @@ from typing import NamedTuple
 
 from vaultd.core.link import Link, wikilink
 
-__all__ = ["RELATIONS", "Property", "property_links", "relations"]
+__all__ = ["RELATIONS", "Property", "property_links", "relations", "replaced"]
 
 RELATIONS = "relations"
 """The key of links with a meaning."""
+
+SUPERSEDES = "supersedes"
+"""The key, and the kind of relation, of links to what a page replaces."""
 
 _WIKI = re.compile(r"\s*\[\[([^\[\]\n]*)\]\]\s*")
 
@@ -52,6 +55,14 @@ def relations(values: Mapping[str, object]) -> list[Property]:
         for text in _texts(value)
         if (link := _linked(text) or wikilink(text.strip()))
     ]
+
+
+def replaced(values: Mapping[str, object]) -> list[Link]:
+    """The pages that a page says it replaces: in `supersedes`, as links or plain names, and in relations of that kind.
+    """
+    told = [_linked(text) or wikilink(text.strip()) for text in _texts(values.get(SUPERSEDES))]
+    told += [found.link for found in relations(values) if found.key.casefold() == SUPERSEDES]
+    return [link for link in told if link is not None and link.target]
 
 
 def _kinds(entry: Mapping[object, object]) -> Iterator[tuple[object, object]]:

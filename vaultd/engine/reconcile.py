@@ -16,7 +16,7 @@ from vaultd.core.address import GLOBAL
 from vaultd.core.kinds import kind_of, tier_of
 from vaultd.core.markdown import title_of
 from vaultd.core.obsidian import parse
-from vaultd.core.properties import property_links, relations
+from vaultd.core.properties import property_links, relations, replaced
 from vaultd.engine.stores import Stores
 from vaultd.errors import VaultdError
 from vaultd.store import fs
@@ -245,6 +245,7 @@ def document(stat: PageStat, data: bytes, project: str) -> IndexDoc:
         superseded=_superseded(values),
         entities=_texts(values.get("entities")),
         links=_links(values, body),
+        replaces=[link.target for link in replaced(values)],
         revision=revision(data),
         inode=stat.inode,
         mtime_ns=stat.mtime_ns,

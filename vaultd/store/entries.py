@@ -17,7 +17,8 @@ class IndexDoc:
     """A page as the index is told of it.
 
     `project` is a project's id, "" for a page outside all of them. `updated` is the page's own word. `meta` holds the
-    scalar values of its frontmatter, for filters. `links` are the targets of its links as they are written. Inode,
+    scalar values of its frontmatter, for filters. `links` are the targets of its links as they are written,
+    `replaces` those of links to pages that it replaces. Inode,
     `mtime_ns`, size and revision are those of the bytes read.
     """
 
@@ -40,6 +41,7 @@ class IndexDoc:
     meta: Mapping[str, object] = field(default_factory=dict)
     unparsable: bool = False
     links: Sequence[str] = ()
+    replaces: Sequence[str] = ()
     entities: Sequence[str] = ()
 
 

@@ -34,12 +34,12 @@ __all__ = [
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 """An empty mapping that nobody can change."""
 
-FIELDS = 6
+FIELDS = 7
 """Number of what `record`, `words` and `facts` give: to be raised with every change, so that an index is made anew."""
 
-PROJECT, NAME, LINK, DAY = "\0project", "\0name", "\0link", "\0day"
+PROJECT, NAME, LINK, DAY, REPLACES = "\0project", "\0name", "\0link", "\0day", "\0replaces"
 """Names of facts that no frontmatter has: the project's id, the page's own file name, the names of pages it links to,
-and its days, months and years (`when.days_of`)."""
+its days, months and years (`when.days_of`), and the names of pages that it replaces, "" if there are any."""
 
 _TITLE, _TAG = 3, 2  # how often a word of the title (or an alias) and of a tag counts
 _VALUE = 256  # characters of a value that are compared
@@ -141,6 +141,7 @@ def record(doc: IndexDoc, lengths: Sequence[int] = ()) -> dict[str, object]:
         "superseded": doc.superseded,
         "expires": str(doc.meta.get("expires_at") or ""),
         "links": tuple(doc.links),
+        "replaces": tuple(doc.replaces),
         "lengths": packed(lengths),
     }
 
@@ -202,6 +203,8 @@ def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:
     yield NAME, name_of(doc.path)
     for target in doc.links:
         yield LINK, name_of(target)
+    for target in ("", *doc.replaces) if doc.replaces else ():
+        yield REPLACES, name_of(target)
     for day in when.days_of(doc.meta, doc.path):
         yield DAY, day
     for name in ("kind", "tier", "title", "pinned", "superseded"):

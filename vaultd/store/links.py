@@ -34,6 +34,7 @@ class Links:
     def __init__(self, parts: Sequence[Segment], postings: Postings) -> None:
         self._parts = parts
         self._postings = postings
+        self._replacing = any(self._having(indexed.REPLACES, ""))
 
     def at(self, number: int) -> Place:
         """Where a page is, by its number in the whole index."""
@@ -71,6 +72,20 @@ class Links:
             if any(p is not None and p.id == page.id for p in led):
                 found[place.id] = place
         return list(found.values())
+
+    def replaced(self, page: Place, path: str) -> bool:
+        """Whether another page says that it replaces this one."""
+        if not self._replacing:
+            return False
+        name = indexed.name_of(path)
+        for place in self._having(indexed.REPLACES, name):
+            source = self.record(place)
+            same = (target for target in source["replaces"] if indexed.name_of(target) == name)
+            rivals = list(self._having(indexed.NAME, name))
+            led = (self._led_to(target, source["path"], rivals) for target in same)
+            if place.id != page.id and any(p is not None and p.id == page.id for p in led):
+                return True
+        return False
 
     def _led_to(self, target: str, source: str, same: Sequence[Place]) -> Place | None:
         """Which of the pages with the name in a link it leads to from a page; None for none of them."""

@@ -274,7 +274,11 @@ class _Search:
         return scores
 
     def _page(self, part: Segment, number: int) -> _Page:
-        return _Page(part, number, self._links.record(Place(part, number)))
+        place = Place(part, number)
+        record = self._links.record(place)
+        if not record["superseded"] and self._links.replaced(place, record["path"]):
+            record = {**record, "superseded": True}
+        return _Page(part, number, record)
 
     def _matched(self, page: _Page) -> Mapping[str, int]:
         """The query's terms that a page has, and how often it says them."""
