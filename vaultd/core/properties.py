@@ -58,7 +58,7 @@ def relations(values: Mapping[str, object]) -> list[Property]:
 
 
 def replaced(values: Mapping[str, object]) -> list[Link]:
-    """The pages that a page says it replaces: in `supersedes`, as links or plain names, or as relations of that kind."""
+    """The pages that a page says it replaces: in `supersedes`, as links or plain names, or as such relations."""
     told = [_linked(text) or wikilink(text.strip()) for text in _texts(values.get(SUPERSEDES))]
     told += [found.link for found in relations(values) if found.key.casefold() == SUPERSEDES]
     return [link for link in told if link is not None and link.target]
