@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultd.core.frontmatter import parse
 from vaultd.core.markdown import SNIPPET, Place, locate, plain, title_of
 from vaultd.core.obsidian import outline, parsed_outline
 from vaultd.core.outline import plain_outline
@@ -65,6 +67,22 @@ The last wagtail.
 def test_the_place_of_an_answer(query: str, anchor: str, snippet: str) -> None:
     assert locate(PAGE, query) == Place(anchor, snippet)
     assert locate(PAGE.replace("\n", "\r\n"), query) == Place(anchor, snippet)
+
+
+@pytest.mark.parametrize(
+    "part", [" ", "\\`` ", "` `` ``` ", "``x` ", "`a``b", "猫犬", "x", "a# ", "**a ", "[[a ", "a: "]
+)
+def test_long_lines_take_time_in_proportion(part: str) -> None:
+    def took(length: int) -> float:
+        line = part * (length // len(part))
+        begun = time.thread_time()
+        title_of({}, f"# a{line}b", "a.md")
+        locate(f"{line} kestrel", "猫犬 kestrel")
+        parse(f"---\na{line}\nb: [\n---\nx".encode())
+        return time.thread_time() - begun
+
+    took(1000)
+    assert took(60_000) < 40 * max(took(6_000), 0.001)
 
 
 def test_below_a_heading_without_text_the_heading_is_shown() -> None:

@@ -199,6 +199,12 @@ def test_one_of_the_values_of_every_key(world: World) -> None:
     assert paths(world, "heron", where={"kind": []}) == paths(world, "heron", where={"nothing": ["x"]}) == []
 
 
+def test_no_page_says_that_it_is_of_another_project(world: World) -> None:
+    filled(world, doc("a.md", "heron", project="p", meta={"\0project": "q", "\0day": "2026-11-28"}))
+    assert lists(world, "heron", groups=[("q",), ("p",)])[0] == []
+    assert paths(world, "what happened on 2026-11-28") == []
+
+
 def test_filters_reach_behind_many_better_pages(world: World) -> None:
     filled(world, *(doc(f"b/{n:03}.md", "heron", title="heron") for n in range(300)), doc("a.md", "heron", kind="rule"))
     assert paths(world, "heron", where={"kind": ["rule"]}) == ["a.md"]

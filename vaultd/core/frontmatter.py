@@ -39,7 +39,7 @@ Value: TypeAlias = Scalar | Sequence[Scalar]
 _BOM = b"\xef\xbb\xbf"
 _OPEN = re.compile(rb"---[ \t]*\r?\n")
 _CLOSE = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_KEY_LINE = re.compile(rb"\s*(?:\"[^\"]*\"|'[^']*'|[^\s:#][^:]*)\s*:(?:\s|\Z)")
+_KEY_LINE = re.compile(rb"\s*(?:(?:\"[^\"]*\"|'[^']*')\s*|[^\s:#][^:]*):(?:\s|\Z)")
 _KEY_FIRST = re.compile(rb"[A-Za-z_][\w-]*:[ \r\n]")
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 
 from vaultd.core import markup, query
@@ -31,7 +32,7 @@ _LEADING = re.compile(r"(?:\s|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\[[ xX-]\]\s|\[![
 _LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*]+?)(?<=[^\s\\])\1(?![\w*])")
 _MAY_MATTER = re.compile(r"^(?:[ >]*(?:#{1,6}(?:\s|$)|=+\s*$|-+\s*$|<)| {4}|\t)|```|~~~|%%|\$\$", re.MULTILINE)
-_FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*?)(?:[ \t]+#+)?\s*?(?:\n|\Z)")
+_FIRST_H1 = re.compile(r"#[ \t]+(?P<text>\S.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,9 @@ def _first_h1(body: str) -> str:
     """The text of the first heading of level one, read without a parser where the page starts with it."""
     found = _FIRST_H1.match(body.lstrip("\r\n"))
     if found:
-        return found["text"]
+        text = found["text"].rstrip()
+        bare = text.rstrip("#")
+        return bare if bare.endswith((" ", "\t")) else text
     if not _MAY_MATTER.search(body):
         return ""
     return next((text for _, level, text in outline(body).headings if level == 1), "")
@@ -183,8 +186,12 @@ def _window(text: str, wanted: _Wanted) -> str:
     most = 0
     room = SNIPPET - 2
     for index, (start, _, _) in enumerate(spots[:_SPOTS]):
-        inside = (terms for _, end, terms in spots[index:] if end <= start + room - _LEAD)
-        told = len(set().union(*inside))
+        inside: set[str] = set()
+        for _, end, terms in islice(spots, index, None):
+            if end > start + room - _LEAD:
+                break
+            inside |= terms
+        told = len(inside)
         if told > most:
             begin, most = start, told
     begin = max(0, min(begin - _LEAD, len(text) - room))

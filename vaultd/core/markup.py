@@ -8,6 +8,7 @@ wikilinks, embeds, tags, comments, callouts, math blocks, block ids) and `unesca
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 __all__ = ["clip", "code", "escape", "fold", "size", "squash", "unescape"]
@@ -108,17 +109,22 @@ def unescape(line: str) -> str:
 def _spans(text: str, *, escapes: bool) -> Iterator[tuple[bool, str]]:
     """Split a line into (is a code span, chunk); with `escapes`, a backslash keeps a backtick from opening one."""
     runs = [(found.start(), found.end()) for found in _TICKS.finditer(text)]
+    of_length: dict[int, list[int]] = {}
+    for start, end in runs:
+        of_length.setdefault(end - start, []).append(start)
     at = 0
     skip_until = 0
-    for index, (start, end) in enumerate(runs):
+    for start, end in runs:
         if start < skip_until:
             continue
         opens = start
         if escapes and _backslashes(text, start) % 2:
             opens += 1
         length = end - opens
-        close = next((b for a, b in runs[index + 1 :] if b - a == length), 0) if length else 0
-        if close:
+        same = of_length.get(length, ())
+        after = bisect_right(same, start)
+        if after < len(same):
+            close = same[after] + length
             yield False, text[at:opens]
             yield True, text[opens:close]
             at = skip_until = close

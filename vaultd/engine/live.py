@@ -152,7 +152,7 @@ class Live:
         self._bring_named(urgent=False)
         while self._huge:
             with self._guard:
-                path = self._huge.pop()
+                path = min(self._huge)  # counted as behind until it is in
             with self._turns.taken(), self._locked(urgent=False):
                 reconcile = Reconcile(self._stores, self.index)
                 reconcile.bring_in([path])

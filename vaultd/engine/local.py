@@ -20,7 +20,7 @@ from vaultd.engine.receive import receive
 from vaultd.engine.routing import ROUTING
 from vaultd.engine.service import DEFAULT, Health, Hook, Page, Reply, Scope, Search
 from vaultd.engine.status import status
-from vaultd.engine.stores import Stores
+from vaultd.engine.stores import Stores, require
 from vaultd.errors import HeldError, NotFoundError, NoVaultError, UsageError
 from vaultd.store.vault import PageFile
 
@@ -61,6 +61,7 @@ class LocalService:
             stores = self._spare.pop() if self._spare else None
         stores = stores or self._open()
         try:
+            require(stores.vault)  # it may be away since, and would look empty
             yield stores
         finally:
             with self._guard:

@@ -61,24 +61,29 @@ def random_project_id() -> str:
     return "p-" + secrets.token_hex(6)
 
 
+def require(vault: Vault) -> None:
+    """NoVaultError when the vault does not exist or is away."""
+    presence, root = vault.presence(), vault.root
+    if presence.here:
+        return
+    if (vault.room / "vault-id").exists():
+        raise NoVaultError(f"The vault at {root} cannot be used: {presence.reason}. Nothing was changed.")
+    raise NoVaultError(
+        f"There is no vault at {root}. `vaultd up` or `vaultd init {root}` makes one; --vault PATH names another."
+    )
+
+
 def open_stores(config: Config, clock: Clock, new_id: Callable[[], str] = random_project_id) -> Stores:
     """Open the configured vault. NoVaultError when it does not exist or is away."""
-    root = config.vault
-    vault = Vault(root)
-    presence = vault.presence()
-    if not presence.here:
-        if (vault.room / "vault-id").exists():
-            raise NoVaultError(f"The vault at {root} cannot be used: {presence.reason}. Nothing was changed.")
-        raise NoVaultError(
-            f"There is no vault at {root}. `vaultd up` or `vaultd init {root}` makes one; --vault PATH names another."
-        )
+    vault = Vault(config.vault)
+    require(vault)
     pages = Pages(vault)
     return Stores(
         config=config,
         vault=vault,
         inbox=Inbox(vault.room),
         outbox=Outbox(vault.room),
-        repo=Repo(root, config.environ),
+        repo=Repo(config.vault, config.environ),
         pages=pages,
         projects=Projects(vault, home=str(config.places.home), environ=config.environ, new_id=new_id, host=config.host),
         agents=load_agents(),

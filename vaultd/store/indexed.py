@@ -197,6 +197,8 @@ def name_of(target: str) -> str:
 def _told(doc: IndexDoc) -> Iterator[tuple[str, object]]:
     """The names and values that make a page's facts."""
     for name, value in doc.meta.items():
+        if name.startswith("\0"):  # as ours do, which a page may not tell
+            continue
         for item in value if isinstance(value, list | tuple) else (value,):
             yield name, item
     yield PROJECT, doc.project
