@@ -271,6 +271,7 @@ PLAIN: Mapping[str, Mapping[str, str]] = {
                     "summary",
                     "updated",
                     "links",
+                    "replaces",
                     "entities",
                 )
             ],
