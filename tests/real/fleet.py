@@ -237,7 +237,8 @@ def _answered(room: Room, since: int, note: str) -> None:
     """What the memory answered is in a later request."""
     wanted = main_requests(room.model.requests()[since:])
     assert not pieces(wanted[0], note), "it came by another way"
-    assert any(pieces(request, note) for request in wanted[1:]), "the answer is not in the model's request"
+    after = str(wanted[1:2])[-600:]
+    assert any(pieces(request, note) for request in wanted[1:]), f"the answer is not in the model's request: {after}"
 
 
 def main(names: list[str]) -> int:
