@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -235,6 +236,15 @@ def test_a_meta_file_that_is_none_is_doubt(world: World, text: bytes) -> None:
     assert world.again().doubt
     assert world.index.rebuild([doc("a.md", "word")]) > 0
     assert paths(world.again(), "word") == ["a.md"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "x\0y", "../build-1", "/build-1", "build-1/../build-1"])
+def test_a_build_of_another_name_is_doubt(world: World, name: str) -> None:
+    filled(world)
+    meta = json.loads((world.folder / "meta.json").read_text("utf-8"))
+    (world.folder / "meta.json").write_text(json.dumps({**meta, "build": name}), "utf-8")
+    assert "meta.json" in str(world.again().doubt)
+    assert world.index.rebuild([doc("a.md", "word")]) > 0
 
 
 def test_the_folder_is_the_owners_and_never_in_the_vault(world: World) -> None:

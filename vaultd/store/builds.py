@@ -46,7 +46,10 @@ class Builds:
                 stat = os.fstat(file.fileno())
                 meta = json.load(file)
             told = {name: meta[name] for name in self._identity}
-            build = Build(self.folder / str(meta["build"]), int(meta["base"]), (stat.st_ino, stat.st_mtime_ns))
+            name = str(meta["build"])
+            if not _BUILD.match(name):
+                raise ValueError(f"{name!r} is no build")
+            build = Build(self.folder / name, int(meta["base"]), (stat.st_ino, stat.st_mtime_ns))
             doubt = meta["doubt"]
         except FileNotFoundError:
             return "there is no index yet"
