@@ -18,7 +18,7 @@ from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.passes import Passes
 from vaultd.engine.service import Page, Scope, Search
-from vaultd.errors import ConflictError, NotFoundError, RefusedError, UsageError, VaultdError
+from vaultd.errors import ConflictError, NotFoundError, NoVaultError, RefusedError, UsageError, VaultdError
 
 
 @dataclass
@@ -401,3 +401,16 @@ def test_every_error_of_the_service_is_one_of_ours(world: World) -> None:
     for call in calls:
         with pytest.raises(VaultdError):
             call()
+
+
+def test_a_vault_that_is_away_does_not_look_empty(world: World) -> None:
+    away = world.scratch.vault.with_name("away")
+    before = world.query("price loader")
+    assert before
+    world.scratch.vault.rename(away)
+    for call in (lambda: world.query("price loader"), lambda: world.service.read_page(world.here, before[0])):
+        with pytest.raises(NoVaultError, match="There is no vault at"):
+            call()
+    assert not world.service.health().ok
+    away.rename(world.scratch.vault)
+    assert world.query("price loader") == before
