@@ -72,6 +72,7 @@ def test_killed_at_a_step(world_of: WorldOf, plan: str, area: str, call: str, pa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # many kills one after the other, each with processes of its own
 @pytest.mark.parametrize(("plan", "area", "who", "chunk", "of"), CHUNKS)
 def test_killed_at_every_step(world_of: WorldOf, plan: str, area: str, who: str, chunk: int, of: int) -> None:
     world = world_of(plan)
@@ -82,6 +83,7 @@ def test_killed_at_every_step(world_of: WorldOf, plan: str, area: str, who: str,
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("plan", ["first", "claimed", "provisional", "staged"])
 def test_killed_again_while_it_recovers(world_of: WorldOf, plan: str) -> None:
     world = world_of(plan)
