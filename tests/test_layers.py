@@ -56,7 +56,6 @@ LONG_MODULES: dict[str, str] = {
     "agents/model.py": "one table after another, as an agent's file has them",
     "engine/live.py": "one object that threads share",
     "engine/daemon.py": "one object that three loops share",
-    "store/matching.py": "one question to one generation, its streams one after the other",
 }
 
 

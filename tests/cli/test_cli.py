@@ -226,6 +226,11 @@ def test_recent_read_and_a_closed_pipe(scratch: Scratch) -> None:
     assert len(rows) == 5
     assert "Text 7\n" in scratch.run("read", "Page 7").stdout
     assert "Text 7\n" in scratch.run("read", "Page 7.md").stdout
+    (scratch.vault / "parts.md").write_text("# Parts\n\n## One\nfirst\n\n## Two\nsecond ^b\n")
+    for anchor in ("#Two", "#^b"):
+        assert scratch.run("read", f"parts{anchor}").stdout == "## Two\nsecond ^b\n"
+    missing = scratch.run("read", "parts#Three")
+    assert missing.returncode == 4 and "has no 'Three'" in missing.stderr
     command = f'"{sys.executable}" -m vaultd recent --limit 300 | head -n 1'
     done = subprocess.run(
         ["sh", "-c", command], env=scratch.environ, capture_output=True, text=True, check=False, cwd=scratch.base

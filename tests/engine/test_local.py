@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from vaultd.engine.history import History, Recorded
 from vaultd.engine.live import Live
 from vaultd.engine.local import LocalService
 from vaultd.engine.passes import Passes
+from vaultd.engine.reconcile import Reconcile
 from vaultd.engine.service import Page, Scope, Search
 from vaultd.errors import ConflictError, NotFoundError, NoVaultError, RefusedError, UsageError, VaultdError
 
@@ -414,3 +415,23 @@ def test_a_vault_that_is_away_does_not_look_empty(world: World) -> None:
     assert not world.service.health().ok
     away.rename(world.scratch.vault)
     assert world.query("price loader") == before
+
+
+def test_a_huge_page_is_pending_until_it_is_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert world.query("price loader")
+    world.page("notes").mkdir()
+    world.page("notes/huge.md").write_text("heron " * 60_000)
+    world.live.touched(["notes/huge.md"])
+    asked, bring_in = Search(everywhere=True), Reconcile.bring_in
+    assert world.service.query(Scope(), "heron", asked)["pending"] == 1
+    seen = []
+
+    def watched(self: Reconcile, paths: Sequence[str]) -> None:
+        seen.append(world.live._behind)
+        bring_in(self, paths)
+
+    monkeypatch.setattr(Reconcile, "bring_in", watched)
+    world.live.bring_named()
+    assert seen == [1]
+    told = world.service.query(Scope(), "heron", asked)
+    assert told["pending"] == 0 and [hit["path"] for hit in told["hits"]] == ["notes/huge.md"]

@@ -158,6 +158,15 @@ def test_names_that_other_memories_use_are_understood(
     assert one.asked == other.asked
 
 
+def test_why_a_hit_stands_there_and_what_replaced_it_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = {"text": {"adds": 1.0, "rank": 1, "score": 7.5}, "authority": 0.65, "matched": ["why"], "entities": []}
+    hit = {**ANSWERS["query"]["hits"][0], "superseded": True, "superseded_by": "[[new]]", "why": why}
+    monkeypatch.setitem(ANSWERS, "query", {**ANSWERS["query"], "hits": [hit]})
+    told = ask(FakeService(), "memory_query", query="why", explain=True).text
+    assert "superseded by [[new]]" in told
+    assert "    because: text 1.0 (rank 1, score 7.5), authority 0.65, matched why\n" in told
+
+
 def test_everything_a_call_says_reaches_the_service() -> None:
     assert asked("memory_query", limit=3, project="shop") == (
         "query",

@@ -147,6 +147,7 @@ def test_a_question_for_the_past_has_what_was_replaced_since(world: World) -> No
 def test_a_page_is_replaced_where_another_one_says_so(world: World) -> None:
     old, other = doc("p/old.md", "heron kestrel osprey", title="heron"), doc("q/old.md", "heron", project="q")
     filled(world, old, other, doc("p/new.md", "heron", replaces=["p/old"]), doc("self.md", "soup", replaces=["self"]))
+    world.index.apply([doc("hub.md", "lorem", links=["p/old"])])
     assert {hit.path: hit.superseded for hit in hits(world, "heron kestrel", superseded=True)} == {
         "p/new.md": False,
         "q/old.md": False,
@@ -154,6 +155,10 @@ def test_a_page_is_replaced_where_another_one_says_so(world: World) -> None:
     }
     assert "p/old.md" not in paths(world, "heron kestrel")
     assert [hit.superseded for hit in hits(world, "soup")] == [False]
+    (old_one,) = [hit for hit in hits(world, "heron kestrel", superseded=True) if hit.superseded]
+    assert old_one.replaced_by == "p/new.md"
+    for found in (world.index.record("p/old.md"), *world.index.linked("hub.md", 5)):
+        assert found is not None and found.superseded, "however it is asked for"
     world.index.apply([Drop("p/new.md")])
     assert paths(world, "heron kestrel")[0] == "p/old.md"
 
@@ -301,12 +306,18 @@ def test_a_time_beside_words_lifts_the_page_of_that_time(world: World) -> None:
     assert "c.md" not in paths(world, "heron yesterday")
 
 
-def test_words_that_no_page_of_the_time_has_do_not_hide_its_pages(world: World) -> None:
+def test_words_that_no_page_has_do_not_hide_the_pages_of_the_time(world: World) -> None:
     filled(world, doc("new.md", "osprey", **YESTERDAY), doc("old.md", "what was decided", **LONG_AGO))
-    assert paths(world, "what was decided yesterday")[0] == "new.md"
-    assert paths(world, "what did we learn yesterday") == ["new.md"]
+    for text in ("what was decided yesterday", "what did we learn yesterday", "the zebra yesterday"):
+        assert paths(world, text) == ["new.md"], text
     assert paths(world, "the osprey yesterday") == ["new.md"]
-    assert paths(world, "what did we learn last year") == []
+    assert paths(world, "the zebra last year") == []
+
+
+def test_pages_of_the_time_without_a_word_do_not_stand_before_a_page_that_answers(world: World) -> None:
+    filled(world, doc("new.md", "soup", **YESTERDAY), doc("old.md", "osprey", **LONG_AGO))
+    assert paths(world, "the osprey yesterday") == ["old.md"]
+    assert paths(world, "the osprey in February 2024") == ["old.md"]
 
 
 def test_the_days_of_a_page_are_those_of_its_file_name_too(world: World) -> None:

@@ -224,6 +224,23 @@ def test_symlinks_that_lead_out_are_refused(vault: Vault, tmp_path: Path) -> Non
     assert [path.name for path in outside.iterdir()] == ["secret.md"]
 
 
+def test_a_root_that_is_turned_elsewhere_is_looked_up_anew(vault: Vault, tmp_path: Path) -> None:
+    page(vault, "a.md")
+    link, other = tmp_path / "turning", tmp_path / "other"
+    link.symlink_to(vault.root)
+    turned = Vault(link, quiet=0)
+    assert turned.checked("a.md") == vault.root.resolve() / "a.md"
+    other.mkdir()
+    (other / "a.md").write_text("another")
+    link.unlink()
+    link.symlink_to(other)
+    assert turned.checked("a.md") == other.resolve() / "a.md"
+    (other / "a.md").unlink()
+    (other / "a.md").symlink_to(tmp_path / "outside.md")
+    with pytest.raises(RefusedError):
+        turned.checked("a.md")
+
+
 def test_a_neighbour_with_the_same_beginning_is_outside(vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "vault-other").mkdir()
     (vault.root / "link").symlink_to(tmp_path / "vault-other")

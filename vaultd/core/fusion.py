@@ -34,7 +34,7 @@ __all__ = [
 # Names mined by rule (identifiers, paths, capitalised words) were tried as a stream: 4 of 1,457 questions gained by it.
 STREAMS: Mapping[str, float] = {
     "text": 1.0,  # BM25 of the whole page
-    "passage": 0.6,  # of its best passage; chats at .4, .6, .8: .8843, .8844, .8830
+    "passage": 0.6,  # of its best passages; chats at .4, .6, .8: .8843, .8844, .8830
     "time": 0.3,  # the page is of the time that the query names; chats at .05, .15, .3: .8826, .8847, .8857
     # Its meaning is near the query's, as an embedding model has it (`vaultd[vectors]`); chats without it .884, at .3
     # and .4 .891, .889; at ten .941, .950, .949.

@@ -56,7 +56,8 @@ _WORDS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _DOINGS = frozenset({"happen", "done", "chang", "work", "went", "new", "anyth", "everyth", "stuff", "thing"})
-"""Terms that say nothing more where a time is named: "what happened yesterday" asks for all of that day."""
+_DOINGS |= {"decid", "decision", "learn", "learnt", "gotcha", "wrong"}
+"""Terms that say nothing more where a time is named: "what was decided yesterday" asks for all of that day."""
 
 _DATES = ("created", "started", "ended", "updated", "date")
 """The frontmatter keys that say of what days a page is."""

@@ -225,7 +225,7 @@ def _hit(source: Source, text: str, found: Found, least: float, explain: bool) -
         snippet=passages[0].snippet,
         updated=found.updated,
         superseded=found.superseded,
-        superseded_by=_replacement(data) if found.superseded else "",
+        superseded_by=(_replacement(data) or found.replaced_by) if found.superseded else "",
         passages=passages,
         why=_why(found) if explain else {},
     )

@@ -91,6 +91,7 @@ class Part(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Found:
     """A page that answers a query. `score` has no unit: it compares hits of one answer, the higher the better.
+    `replaced_by`: the path of a page that says that it replaced this one; what the page says itself is not here.
 
     `passages`: numbers of its best passages from 1 and their scores, which compare over the hits of one answer; best
     first. `why`: the streams that speak for it. What they add makes its match, and that by its `authority` the score.
@@ -106,6 +107,7 @@ class Found:
     updated: str
     summary: str
     superseded: bool
+    replaced_by: str = ""
     passages: Sequence[tuple[int, float]] = ()
     why: Mapping[str, Part] = field(default_factory=dict)
     authority: float = 1.0

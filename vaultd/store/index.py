@@ -160,7 +160,8 @@ class Index:
 
         def read(view: _View) -> Found | None:
             for number in view.searcher.document_numbers(path=indexed.key(path)):
-                return indexed.found(view.searcher.stored_fields(number)["page"])
+                links = Links(segments(view.searcher), self._postings)
+                return indexed.found(links.record(links.at(number)))
             return None
 
         with self._lock:

@@ -180,6 +180,7 @@ def found(
     return Found(
         score=score,
         superseded=page["superseded"],
+        replaced_by=page.get("replaced_by", ""),
         passages=passages,
         why=why,
         authority=factor,

@@ -42,16 +42,19 @@ class Links:
         return Place(part, number - part.offset)
 
     def record(self, place: Place) -> Mapping[str, Any]:
-        """What the index keeps of a page."""
-        record: Mapping[str, Any] = place.segment.reader.stored_fields(place.number)["page"]
-        return record
+        """What the index keeps of a page; `superseded` also where another page says that it replaces this one, which
+        is its `replaced_by` then.
+        """
+        record = self._kept(place)
+        by = self._replacement(place, record["path"])
+        return {**record, "superseded": True, "replaced_by": by} if by else record
 
     def around(self, page: Place, most: int, wanted: Callable[[Place], bool] = lambda place: True) -> list[Place]:
         """The pages that a page links to, in the order of its links, then those that link to it; each once, it itself
         not, nor those that are not `wanted`. None of them when there may be more than `most`: a list of everything says
         nothing about any of it.
         """
-        record = self.record(page)
+        record = self._kept(page)
         path = record["path"]
         own = indexed.name_of(path)
         into = list(self._having(indexed.LINK, own))
@@ -66,32 +69,38 @@ class Links:
         for place in into:
             if place.id == page.id or place.id in found or not wanted(place):
                 continue
-            source = self.record(place)
-            same = (target for target in source["links"] if indexed.name_of(target) == own)
-            led = (self._led_to(target, source["path"], rivals) for target in same)
-            if any(p is not None and p.id == page.id for p in led):
+            if self._leads(place, "links", page, own, rivals):
                 found[place.id] = place
         return list(found.values())
 
-    def replaced(self, page: Place, path: str) -> bool:
-        """Whether another page says that it replaces this one."""
+    def _kept(self, place: Place) -> Mapping[str, Any]:
+        record: Mapping[str, Any] = place.segment.reader.stored_fields(place.number)["page"]
+        return record
+
+    def _replacement(self, page: Place, path: str) -> str:
+        """The path of a page that says that it replaces this one; "" when none does."""
         if not self._replacing:
-            return False
+            return ""
         name = indexed.name_of(path)
+        rivals: list[Place] | None = None
         for place in self._having(indexed.REPLACES, name):
-            source = self.record(place)
-            same = (target for target in source["replaces"] if indexed.name_of(target) == name)
-            rivals = list(self._having(indexed.NAME, name))
-            led = (self._led_to(target, source["path"], rivals) for target in same)
-            if place.id != page.id and any(p is not None and p.id == page.id for p in led):
-                return True
-        return False
+            rivals = rivals if rivals is not None else list(self._having(indexed.NAME, name))
+            if place.id != page.id and self._leads(place, "replaces", page, name, rivals):
+                return str(self._kept(place)["path"])
+        return ""
+
+    def _leads(self, source: Place, which: str, page: Place, name: str, rivals: Sequence[Place]) -> bool:
+        """Whether one of the links under a key of a page's record leads to a page; `rivals` are all of its name."""
+        record = self._kept(source)
+        same = (target for target in record[which] if indexed.name_of(target) == name)
+        led = (self._led_to(target, record["path"], rivals) for target in same)
+        return any(place is not None and place.id == page.id for place in led)
 
     def _led_to(self, target: str, source: str, same: Sequence[Place]) -> Place | None:
         """Which of the pages with the name in a link it leads to from a page; None for none of them."""
         if len(same) == 1 and not _WITH_FOLDER.search(target):
             return same[0]
-        paths = {self.record(place)["path"]: place for place in same}
+        paths = {self._kept(place)["path"]: place for place in same}
         leads = Resolver(paths).resolve(target, source) if same else None
         return paths[leads] if leads is not None else None
 

@@ -1,8 +1,8 @@
 """Which pages answer a question best, over an open whoosh searcher (index.py has it).
 
-Streams are added up (core/fusion.py has their weights): BM25 of the whole page, that of its best passage, the time that
-the question names, and links from and to pages that answer. Then the page's authority. Every term of the query may be
-missing; a bonus for pages that have more of them was measured and gained nothing.
+Streams are added up (core/fusion.py has their weights): BM25 of the whole page, that of its best passages, the time
+that the question names, and links from and to pages that answer. Then the page's authority. Every term of the query may
+be missing; a bonus for pages that have more of them was measured and gained nothing.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def best_pages(searcher: Any, postings: Postings, question: Question, near: Mapp
     near = {} if "vector" in question.without else near
     search = _Search(searcher, postings, question, near)
     lists = search.answer()
-    if search.time_is_missed(lists):  # of words like "decided" or "learnt" pages seldom have any
+    if not lists[0] and search.names_a_time_of_pages():  # its other words say what pages seldom do
         return _Search(searcher, postings, question, near, all_of_time=True).answer()
     return lists
 
@@ -129,10 +129,9 @@ class _Search:
         most = max(_CANDIDATES, 2 * self._question.limit)
         return self._ranked([self._group(allowed, most) for allowed in self._groups])
 
-    def time_is_missed(self, lists: Iterable[Sequence[Found]]) -> bool:
-        """Whether no hit is of the time that the question names, though pages are."""
-        asked = self._span is not None and not self._all_of_time and any(self._timely.values())
-        return asked and not any("time" in hit.why for hits in lists for hit in hits)
+    def names_a_time_of_pages(self) -> bool:
+        """Whether pages are of the time that the question names beside other words."""
+        return self._span is not None and not self._all_of_time and any(self._timely.values())
 
     def _allowed(self, facts: Sequence[Sequence[str]], projects: Collection[str] | None) -> _Allowed:
         """The pages of a group."""
@@ -274,11 +273,7 @@ class _Search:
         return scores
 
     def _page(self, part: Segment, number: int) -> _Page:
-        place = Place(part, number)
-        record = self._links.record(place)
-        if not record["superseded"] and self._links.replaced(place, record["path"]):
-            record = {**record, "superseded": True}
-        return _Page(part, number, record)
+        return _Page(part, number, self._links.record(Place(part, number)))
 
     def _matched(self, page: _Page) -> Mapping[str, int]:
         """The query's terms that a page has, and how often it says them."""
